@@ -1,0 +1,91 @@
+"""The command line: one module per command, imported only when that command runs."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+
+import click
+
+import gpuprof
+from gpuprof.errors import GpuprofError
+
+#: command -> (module of gpuprof.cli, one line of help). The function in the module is called ``command``.
+COMMANDS: dict[str, tuple[str, str]] = {
+    "run": ("run", "Build every variant of an experiment, check it, time it, print one table."),
+    "check": ("check", "Validate a YAML file and list the variants it expands to; build nothing."),
+    "counters": ("counters", "Hardware counters of each variant, from the emulator or Nsight Compute."),
+    "sass": ("sass", "A kernel's machine code: resources, loops, the FFMA stream, predication, findings."),
+    "ptx": ("ptx", "A kernel's PTX, with source lines."),
+    "occupancy": ("occupancy", "Blocks and warps per SM, the percentage, and what limits it."),
+    "kernels": ("kernels", "The kernels that are bundled or in this folder."),
+    "configs": ("configs", "The experiments that are bundled or in this folder."),
+    "new": ("new", "Write a starter kernel and YAML into this folder."),
+    "schema": ("schema", "The JSON Schema of the YAML, for editors."),
+    "history": ("history", "The stored runs."),
+    "show": ("show", "Print a stored run, or a JSON file, again."),
+    "compare": ("compare", "Compare two runs, variant by variant."),
+    "peaks": ("peaks", "Measure this GPU's FP32, tensor and DRAM ceilings once, and keep them."),
+    "doctor": ("doctor", "Which tools and devices were found, and the command that supplies a missing one."),
+    "cache": ("cache", "The build cache: its size, and emptying it."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group that knows its commands' names and help without importing them (``--help`` stays fast)."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"gpuprof.cli.{COMMANDS[cmd_name][0]}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in COMMANDS and not args[0].startswith("-"):
+            import difflib
+
+            near = difflib.get_close_matches(args[0], COMMANDS, n=2)
+            hint = f" Did you mean {' or '.join(near)}?" if near else ""
+            ctx.fail(f"no command '{args[0]}'.{hint}")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+
+@click.group(
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
+@click.version_option(gpuprof.__version__, prog_name="gpuprof")
+def cli() -> None:
+    """Compile, check, time and explain CUDA kernels.
+
+    With no GPU, kernels still build, run on an emulator of the machine code, are verified and counted.
+    """
+
+
+def main() -> None:
+    """The console script: run a command, print a GpuprofError as one message, end with its exit code."""
+    try:
+        cli.main(standalone_mode=False, prog_name="gpuprof")
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        click.echo("interrupted", err=True)
+        sys.exit(130)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(error.exit_code)
+    except GpuprofError as error:
+        click.echo(f"{click.style('error:', fg='red')} {error}", err=True)
+        sys.exit(error.exit_code)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(1)

@@ -1,0 +1,146 @@
+"""The seam that executes launches. Two implementations: ``gpu`` (pycuda, in a worker) and ``emulated``.
+
+A device owns memory by handle, loads cubins, and launches kernels. What differs (a clock on the GPU, counters on the
+emulator) is asked for by capability, never by type.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+Dim3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class DeviceDescription:
+    """What a device is. ``kind`` is ``gpu`` or ``emulated``; ``arch`` the one that it runs natively, None: any."""
+
+    kind: str
+    name: str
+    arch: str | None = None
+    driver: str | None = None
+    uuid: str | None = None
+    multiprocessors: int | None = None
+    memory_bytes: int | None = None
+    l2_bytes: int | None = None
+
+
+@dataclass(frozen=True)
+class Handle:
+    """Device memory: ``identifier`` is the device's own, ``nbytes`` the length asked for."""
+
+    identifier: int
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """A launch argument: the address of ``handle`` plus ``offset_bytes``."""
+
+    handle: Handle
+    offset_bytes: int = 0
+
+
+#: A launch argument: an address, or the bytes of a scalar in the width that the cubin's layout asks for.
+LaunchArgument = Pointer | bytes
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel launch. ``symbol`` is the mangled entry of ``cubin``."""
+
+    cubin: Path
+    symbol: str
+    grid: Dim3
+    block: Dim3
+    shared_bytes: int
+    arguments: tuple[LaunchArgument, ...]
+
+    @property
+    def threads_per_block(self) -> int:
+        return self.block[0] * self.block[1] * self.block[2]
+
+    @property
+    def blocks(self) -> int:
+        return self.grid[0] * self.grid[1] * self.grid[2]
+
+
+@dataclass(frozen=True)
+class InstructionCounters:
+    """What one instruction of a launch counted; ``counters`` by Nsight Compute's metric names."""
+
+    address: int
+    text: str
+    file: str
+    line: int | None
+    counters: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class LaunchCounters:
+    """Exact event counts of one launch, under Nsight Compute's metric names.
+
+    With ``blocks_run < blocks_total`` a sample ran and ``counters`` are scaled to the whole grid (``scaled``).
+    """
+
+    counters: Mapping[str, int]
+    source: str  #: ``emulator`` or ``ncu``
+    blocks_run: int
+    blocks_total: int
+    per_instruction: tuple[InstructionCounters, ...] = ()
+    printed: str = ""  #: what the kernel's printf wrote
+    unavailable: Mapping[str, str] = field(default_factory=dict)  #: metric -> why it has no value
+
+    @property
+    def scaled(self) -> bool:
+        return self.blocks_run < self.blocks_total
+
+
+class Device(Protocol):
+    """What executes a launch. Errors are ``LaunchError`` and its kinds; every one names its reason."""
+
+    @property
+    def description(self) -> DeviceDescription: ...
+
+    def allocate(self, nbytes: int) -> Handle:
+        """Device memory of ``nbytes``; raises DeviceMemoryError with what was asked for and what is free."""
+        ...
+
+    def free(self, handle: Handle) -> None: ...
+
+    def write(self, handle: Handle, data: NDArray[np.generic]) -> None:
+        """Copy a host array (any dtype, C order) to the start of ``handle``."""
+        ...
+
+    def read(self, handle: Handle, dtype: str, shape: tuple[int, ...]) -> NDArray[np.generic]:
+        """A fresh host array with the first bytes of ``handle``."""
+        ...
+
+    def fill(self, handle: Handle, byte: int) -> None:
+        """Set every byte."""
+        ...
+
+    def launch(self, launch: Launch) -> LaunchCounters | None:
+        """Run it to its end. Counters on a device that counts, else None."""
+        ...
+
+    def written(self, handle: Handle) -> NDArray[np.bool_] | None:
+        """Per byte: did a launch since the last ``fill`` or ``write`` store there? None where nobody knows (a GPU)."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class TimedDevice(Device, Protocol):
+    """A device with a clock."""
+
+    def time(self, launches: Sequence[Launch], protocol: str, samples: int) -> list[float]:
+        """Kernel times in microseconds, one per sample."""
+        ...

@@ -1,0 +1,39 @@
+"""What goes into an emulated launch and what comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class EmulationOptions:
+    """Limits and budgets. ``budget`` is thread instructions for the whole launch before only a sample of blocks runs."""
+
+    budget: int | None = None  #: None: always the whole grid
+    instruction_limit: int = 50_000_000  #: per warp; above it the launch is called endless
+    heap_bytes: int = 8 << 20
+    printf_bytes: int = 1 << 20
+    threads: int | None = None  #: None: the cores of this process
+    per_instruction: bool = True
+
+
+@dataclass(frozen=True)
+class PerInstruction:
+    """Counters of one instruction address."""
+
+    address: int
+    counters: Mapping[str, int]
+
+
+@dataclass(frozen=True)
+class EmulationReport:
+    """Counters by Nsight Compute's names, exact for ``blocks_run``; ``scaled`` holds them for ``blocks_total``."""
+
+    counters: Mapping[str, int]
+    scaled: Mapping[str, int]
+    blocks_run: int
+    blocks_total: int
+    per_instruction: tuple[PerInstruction, ...] = ()
+    printed: str = ""
+    warnings: tuple[str, ...] = field(default_factory=tuple)

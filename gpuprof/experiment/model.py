@@ -1,0 +1,195 @@
+"""What a YAML file means once it is read: plain frozen values, every expression evaluated.
+
+``Experiment`` is the file; ``Variant`` is one concrete point of it, ready to build and launch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+Number = int | float
+Dim3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Fill:
+    """How a buffer is filled before the first launch.
+
+    ``kind`` is ``expression`` (over the flat index ``i``), ``constant``, ``random`` (``distribution``, ``seed``),
+    ``file`` (a ``.npy``), or ``poison`` (an output: NaN, or 0xFF bytes).
+    """
+
+    kind: Literal["expression", "constant", "random", "file", "poison"]
+    expression: str = ""
+    value: Number = 0
+    distribution: Literal["uniform", "normal", "integers"] = "uniform"
+    low: Number = 0.0
+    high: Number = 1.0
+    seed: int = 0
+    file: Path | None = None
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """One array in device memory. ``dtype`` is a numpy name (``float16`` included)."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    fill: Fill
+    output: bool = False
+    scratch: bool = False
+
+    @property
+    def elements(self) -> int:
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+
+@dataclass(frozen=True)
+class BufferArgument:
+    """A kernel argument that is the address of a buffer (plus ``offset_bytes``)."""
+
+    buffer: str
+    offset_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class ScalarArgument:
+    """A kernel argument passed by value; ``dtype`` is a numpy name."""
+
+    value: Number
+    dtype: str
+
+
+Argument = BufferArgument | ScalarArgument
+
+
+@dataclass(frozen=True)
+class KernelStep:
+    """One kernel launch. ``kernel`` has its ``{NAME}`` parts replaced. ``once``: run before the first sample only."""
+
+    name: str
+    source: Path
+    kernel: str
+    defines: Mapping[str, str]
+    grid: Dim3
+    block: Dim3
+    shared_bytes: int
+    args: tuple[Argument, ...]
+    timed: bool = True
+    once: bool = False
+
+
+@dataclass(frozen=True)
+class HostStep:
+    """A call of an ``extern "C"`` host function ``int f(args..., cudaStream_t)`` in a shared library built from ``source``."""
+
+    name: str
+    source: Path
+    function: str
+    defines: Mapping[str, str]
+    args: tuple[Argument, ...]
+    libraries: tuple[str, ...] = ()
+    timed: bool = True
+    once: bool = False
+
+
+@dataclass(frozen=True)
+class FillStep:
+    """Set every byte of a buffer to ``byte`` (cudaMemset), for accumulating outputs."""
+
+    name: str
+    buffer: str
+    byte: int = 0
+    timed: bool = False
+    once: bool = False
+
+
+Step = KernelStep | HostStep | FillStep
+
+
+@dataclass(frozen=True)
+class Tolerance:
+    """``|got - want| <= atol + rtol * |want|``; ``source`` says where the numbers come from (``yaml``, or the rule)."""
+
+    rtol: float
+    atol: float
+    source: str = "yaml"
+
+
+@dataclass(frozen=True)
+class Reference:
+    """What outputs are compared with: numpy expressions by output, another variant's outputs, or nothing."""
+
+    expressions: Mapping[str, str] = field(default_factory=dict)
+    variant: str | None = None
+
+    @property
+    def is_none(self) -> bool:
+        return not self.expressions and self.variant is None
+
+
+@dataclass(frozen=True)
+class Work:
+    """What one timed pass does, from the YAML's formulas: floating-point operations and bytes."""
+
+    flop: float | None = None
+    bytes: float | None = None
+
+
+@dataclass(frozen=True)
+class Expectation:
+    """One line of ``expect:``; ``variant`` restricts it to a label or family, ``gpu_only`` when it reads times."""
+
+    expression: str
+    variant: str | None = None
+    gpu_only: bool = False
+    line: int | None = None
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One concrete point: what to build, what to launch, what to compare with."""
+
+    label: str  #: unique in the run: ``tiled/TILE=16``
+    family: str  #: the key in the YAML: ``tiled``
+    parameters: Mapping[str, Number | str]
+    sizes: Mapping[str, int]
+    buffers: Mapping[str, Buffer]
+    steps: tuple[Step, ...]
+    reference: Reference
+    tolerance: Tolerance | None
+    work: Work
+    iters: int | None
+    arch: str | None
+    flags: tuple[str, ...]
+    include: tuple[Path, ...]
+    host_only: bool = False  #: a library baseline: needs a GPU
+
+    @property
+    def main_step(self) -> KernelStep | None:
+        """The kernel that the row's registers, occupancy and SASS describe: the last timed kernel launch."""
+        kernels = [step for step in self.steps if isinstance(step, KernelStep)]
+        timed = [step for step in kernels if step.timed]
+        return (timed or kernels or [None])[-1]
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """One YAML file. ``dropped`` is how many points ``where`` removed."""
+
+    name: str
+    description: str
+    path: Path
+    variants: tuple[Variant, ...]
+    baseline: str | None
+    expect: tuple[Expectation, ...] = ()
+    dropped: int = 0
+    arch: str | None = None
+    iters: int | None = None

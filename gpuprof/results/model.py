@@ -1,0 +1,209 @@
+"""Everything known of one run, as plain frozen data. The JSON (``results.json``) is exactly this.
+
+The section gives the kind of a number: ``timing`` is measured, ``counters`` and ``sass`` are counted, what is
+estimated stands under ``modelled``. A value that does not exist is None, with a reason in ``missing``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+SCHEMA_VERSION = 1
+Number = int | float
+
+
+class Status(str, Enum):
+    """How a variant ended."""
+
+    OK = "ok"
+    DIFFERS = "differs"
+    BUILD_FAILED = "build_failed"
+    LAUNCH_FAILED = "launch_failed"
+    TIMED_OUT = "timed_out"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """Where a run happened."""
+
+    gpuprof: str
+    python: str
+    platform: str
+    device: str  #: ``gpu`` or ``emulated`` or ``none``
+    gpu: str | None = None
+    gpu_uuid: str | None = None
+    compute_capability: str | None = None
+    driver: str | None = None
+    nvcc: str | None = None
+    nvdisasm: str | None = None
+    ncu: str | None = None
+    clocks_mhz: Mapping[str, Number] = field(default_factory=dict)
+    temperature_c: Number | None = None
+    throttle_reasons: tuple[str, ...] = ()
+    command: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class BuildFacts:
+    """The build of the variant's main kernel."""
+
+    command: tuple[str, ...]
+    seconds: float
+    cached: bool
+    source_sha256: str
+    cubin_sha256: str
+    log: str
+    registers: int | None = None
+    spill_store_bytes: int | None = None
+    spill_load_bytes: int | None = None
+    stack_bytes: int | None = None
+    static_shared_bytes: int | None = None
+    dynamic_shared_bytes: int | None = None
+    arch: str = ""
+    kernel: str = ""  #: demangled
+
+
+@dataclass(frozen=True)
+class LaunchFacts:
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class SassFacts:
+    """Counted in the machine code. ``loops`` are plain mappings as ``gpuprof sass --json`` gives them."""
+
+    instructions: int
+    mix: Mapping[str, int]
+    ffma_longest_run: int
+    predicated: int
+    ffma_share_hot_loop: float | None = None
+    shared_loads_per_ffma: float | None = None
+    loops: tuple[Mapping[str, object], ...] = ()
+
+
+@dataclass(frozen=True)
+class OccupancyFacts:
+    blocks_per_sm: int
+    warps_per_sm: int
+    max_warps_per_sm: int
+    percent: float
+    limiter: str  #: ``registers``, ``shared memory``, ``warps``, ``blocks``, ``barriers``, joined by ``+``
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Measured on a GPU. Microseconds per timed pass; the interval is of the median, at 95 %."""
+
+    samples_us: tuple[float, ...]
+    median_us: float
+    interval_us: tuple[float, float]
+    min_us: float
+    mean_us: float
+    protocol: str  #: ``cold`` or ``warm``
+    noise: float  #: relative standard deviation of the kept samples
+    discarded: int = 0  #: samples dropped because the clock was throttled
+    batch: int = 1
+    gflops: float | None = None
+    gbps: float | None = None
+    speedup: float | None = None  #: baseline time / this time, median of paired ratios
+    speedup_interval: tuple[float, float] | None = None
+    comparison: str | None = None  #: ``faster``, ``slower``, ``same``, ``unclear``
+    stopped_by: str = ""  #: ``samples``, ``noise``, ``plateau``, ``time``
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Counters:
+    """Exact counts of one pass of the timed kernels, by Nsight Compute's metric names."""
+
+    values: Mapping[str, Number]
+    source: str  #: ``ncu`` or ``emulator``
+    blocks_run: int
+    blocks_total: int
+    unavailable: Mapping[str, str] = field(default_factory=dict)
+    per_line: tuple[Mapping[str, object], ...] = ()
+    printed: str = ""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The first element that differs."""
+
+    buffer: str
+    index: tuple[int, ...]
+    got: float | int | str
+    want: float | int | str
+
+
+@dataclass(frozen=True)
+class Verification:
+    """``verdict``: ``ok``, ``differs``, ``unchecked``; ``why`` says where the tolerance comes from, or why unchecked."""
+
+    verdict: str
+    max_abs: float | None
+    max_rel: float | None
+    checked: int
+    total: int
+    why: str = ""
+    wrong: int = 0
+    where_wrong: str = ""  #: ``corner``, ``edge``, ``stripe``, ``all``, ``scattered`` ...
+    picture: tuple[str, ...] = ()
+    first_difference: Difference | None = None
+    output_sha256: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Result:
+    """One variant in one run. ``missing`` gives, for a section or value that is None, the reason."""
+
+    variant: str
+    family: str
+    parameters: Mapping[str, Number | str]
+    sizes: Mapping[str, int]
+    status: Status
+    reason: str | None = None
+    build: BuildFacts | None = None
+    launch: LaunchFacts | None = None
+    sass: SassFacts | None = None
+    occupancy: OccupancyFacts | None = None
+    timing: Timing | None = None
+    counters: Counters | None = None
+    ncu: Counters | None = None  #: when both devices counted
+    verification: Verification | None = None
+    modelled: Mapping[str, Number] = field(default_factory=dict)
+    work_flop: float | None = None
+    work_bytes: float | None = None
+    missing: Mapping[str, str] = field(default_factory=dict)
+    same_code_as: str | None = None
+
+
+@dataclass(frozen=True)
+class ExpectationOutcome:
+    expression: str
+    variant: str | None
+    held: bool | None  #: None: not decidable here (needs a GPU)
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A list of results plus the environment: what is stored, shown again and compared."""
+
+    experiment: str
+    description: str
+    config: str  #: the YAML's path as given
+    started: str  #: ISO 8601, UTC
+    seconds: float
+    environment: Environment
+    results: tuple[Result, ...]
+    baseline: str | None = None
+    dropped: int = 0
+    complete: bool = True
+    expectations: tuple[ExpectationOutcome, ...] = ()
+    notes: tuple[str, ...] = ()
+    identifier: str = ""
+    schema_version: int = SCHEMA_VERSION
