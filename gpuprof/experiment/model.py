@@ -177,7 +177,8 @@ class Variant:
         """The kernel that the row's registers, occupancy and SASS describe: the last timed kernel launch."""
         kernels = [step for step in self.steps if isinstance(step, KernelStep)]
         timed = [step for step in kernels if step.timed]
-        return (timed or kernels or [None])[-1]
+        chosen = timed or kernels
+        return chosen[-1] if chosen else None
 
 
 @dataclass(frozen=True)
