@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class EmulationOptions:
-    """Limits and budgets. ``budget`` is thread instructions for the whole launch before only a sample of blocks runs."""
+    """Limits and budgets. ``budget`` is thread instructions of a launch, above which a sample of blocks runs."""
 
     budget: int | None = None  #: None: always the whole grid
     instruction_limit: int = 50_000_000  #: per warp; above it the launch is called endless

@@ -88,7 +88,7 @@ class KernelStep:
 
 @dataclass(frozen=True)
 class HostStep:
-    """A call of an ``extern "C"`` host function ``int f(args..., cudaStream_t)`` in a shared library built from ``source``."""
+    """A call of ``extern "C" int f(args..., cudaStream_t)`` in a shared library built from ``source``."""
 
     name: str
     source: Path

@@ -141,7 +141,7 @@ class Difference:
 
 @dataclass(frozen=True)
 class Verification:
-    """``verdict``: ``ok``, ``differs``, ``unchecked``; ``why`` says where the tolerance comes from, or why unchecked."""
+    """``verdict``: ``ok``, ``differs``, ``unchecked``; ``why`` gives the source of the tolerance, or why unchecked."""
 
     verdict: str
     max_abs: float | None
