@@ -1,0 +1,107 @@
+"""The rules between the rooms: imports point one way, and each outside program is started in one place."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parent.parent / "gpuprof"
+
+#: room -> the rooms that it must not import (lazily neither)
+FORBIDDEN = {
+    "arch": {"cli", "report", "profile", "device", "emulator", "experiment", "toolchain", "sass"},
+    "sass": {"cli", "report", "profile", "device", "emulator", "experiment", "toolchain"},
+    "toolchain": {"cli", "report", "profile", "emulator", "experiment"},
+    "emulator": {"cli", "report", "profile", "device", "experiment"},
+    "device": {"cli", "report", "profile"},
+    "results": {"cli", "report", "profile", "device", "emulator", "toolchain"},
+    "experiment": {"cli", "report", "profile", "device", "emulator"},
+    "report": {"cli", "profile", "device", "emulator"},
+    "profile": {"cli", "report"},
+}
+
+
+def imports_of(path: Path) -> set[str]:
+    """Every dotted module name that a file imports, at the top or inside functions (not under TYPE_CHECKING)."""
+    names: set[str] = set()
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.Import):
+            names.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module)
+            names.update(f"{node.module}.{alias.name}" for alias in node.names)
+    return names
+
+
+@pytest.mark.parametrize("room", sorted(FORBIDDEN))
+def test_imports_point_one_way(room: str) -> None:
+    wrong = {
+        f"{path.relative_to(PACKAGE)} imports {name}"
+        for path in (PACKAGE / room).rglob("*.py")
+        for name in imports_of(path)
+        if name.startswith("gpuprof.") and name.split(".")[1] in FORBIDDEN[room]
+    }
+    assert not wrong
+
+
+def modules_importing(prefix: str) -> set[str]:
+    return {
+        str(path.relative_to(PACKAGE))
+        for path in PACKAGE.rglob("*.py")
+        if any(name == prefix or name.startswith(prefix + ".") for name in imports_of(path))
+    }
+
+
+def test_pycuda_is_imported_in_one_module() -> None:
+    assert modules_importing("pycuda") <= {"device/gpu.py"}
+
+
+def test_networkx_is_imported_in_one_module() -> None:
+    assert len(modules_importing("networkx")) <= 1
+
+
+def loaded_after(statement: str) -> set[str]:
+    code = f"{statement}\nimport sys; print(' '.join(sys.modules))"
+    output = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    return set(output.splitlines()[-1].split())
+
+
+def test_the_command_line_starts_without_heavy_imports() -> None:
+    loaded = loaded_after("import gpuprof.cli")
+    assert not loaded & {"numpy", "pydantic", "rich", "networkx", "elftools", "yaml", "pycuda"}
+
+
+def test_occupancy_needs_neither_numpy_nor_pydantic() -> None:
+    loaded = loaded_after("import gpuprof.cli.occupancy")
+    assert not loaded & {"numpy", "pydantic", "networkx", "elftools", "pycuda"}
+
+
+def test_no_text_tells_to_install_the_other_package() -> None:
+    """The name belongs to another package on the index: everything installs from the checkout."""
+    root = PACKAGE.parent
+    texts = [
+        path
+        for folder in ("gpuprof", "docs", "kernels", "configs", "benchmarks")
+        for path in (root / folder).rglob("*")
+    ]
+    texts.append(root / "README.md")
+    phrase = "pip install " + "gpuprof"
+    wrong = [
+        str(path.relative_to(root))
+        for path in texts
+        if path.suffix in {".py", ".md", ".cu", ".yaml", ".sh"} and phrase in path.read_text(encoding="utf-8")
+    ]
+    assert not wrong
