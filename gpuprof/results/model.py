@@ -179,6 +179,7 @@ class Result:
     work_bytes: float | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
     same_code_as: str | None = None
+    fingerprint: str = ""  #: of code, inputs, checks and device: ``--resume`` keeps a row whose fingerprint still holds
 
 
 @dataclass(frozen=True)
