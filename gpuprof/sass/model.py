@@ -21,12 +21,12 @@ class OperandKind(Enum):
     FLOAT = "float"  #: 3, -126, +INF, -QNAN     value is the printed number; bits come from the encoding
     CONSTANT = "constant"  #: c[0x0][0x160], c[0x0][R2+0x160], c[0x3][UR5+0x8]    bank, base, value = offset
     MEMORY = "memory"  #: [R2.64+UR4+0x10]      base, uniform, value = offset, scale, wide
-    DESCRIPTOR = "descriptor"  #: desc[UR8][...] : the memory operand carries it as ``descriptor``
-    LABEL = "label"  #: `(.L_x_3)             name, value = target address when known
+    DESCRIPTOR = "descriptor"  #: gdesc[UR8], tmem[UR4+0x10], idesc[UR5] alone: name, base, value = offset
+    LABEL = "label"  #: `(.L_x_3), 32@lo(f)   name, value = address in the section when known, relocation
     OTHER = "other"  #: anything else, ``text`` only (2D, SM texture words ...)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Operand:
     """One operand as printed, and its parts.
 
@@ -50,10 +50,12 @@ class Operand:
     uniform: Operand | None = None  #: the uniform register inside brackets
     scale: int = 1  #: ``.X4`` on the register inside brackets
     wide: bool = False  #: ``.64`` on the register inside brackets
-    descriptor: Operand | None = None
+    descriptor: Operand | None = None  #: ``desc[UR8]`` before a memory operand: the uniform register
+    relocation: str = ""  #: ``32@lo``, ``32@hi`` before a label: which half of the address the word takes
+    glued: bool = False  #: stands behind the operand before it after a blank, with no comma: ``R6 `(f)``
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Control:
     """The control bits of an instruction (bits 121:105 of the encoding). Barrier 7 means none and is stored as None."""
 
@@ -65,7 +67,7 @@ class Control:
     reuse: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class SourceLine:
     """A line of CUDA source; ``inlined_at`` is the chain of call sites, innermost first."""
 
@@ -74,7 +76,7 @@ class SourceLine:
     inlined_at: tuple[SourceLine, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Instruction:
     """One 16-byte instruction. ``address`` counts from the start of its function's section."""
 
@@ -89,6 +91,7 @@ class Instruction:
     source: SourceLine | None = None
     targets: tuple[str, ...] = ()  #: BRANCH_TARGETS of an indirect branch
     understood: bool = True  #: False: the line did not parse, ``text`` is all there is
+    annotation: str = ""  #: what nvdisasm adds in ``(*"..."*)``, for example the targets of an indirect branch
 
     @property
     def mnemonic(self) -> str:
@@ -117,7 +120,8 @@ class Function:
     symbol: str
     instructions: tuple[Instruction, ...]  #: all of the section, padding included
     labels: Mapping[str, int]  #: label or local function symbol -> address
-    subroutines: Mapping[str, int] = field(default_factory=dict)  #: local function name -> entry address
+    subroutines: Mapping[str, int] = field(default_factory=dict)  #: local function symbol -> entry address
+    registers: int | None = None  #: per thread, where nvdisasm prints it (sm_75 to sm_89)
 
     @property
     def body_length(self) -> int:
