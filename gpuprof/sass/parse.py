@@ -26,15 +26,8 @@ _TEXT_PREFIX = ".text."
 _REGISTER_FILES = frozenset({OperandKind.REGISTER, OperandKind.UNIFORM})
 
 
-@dataclass
-class _Line:
-    """One instruction as gathered: its labels and source are already known."""
-
-    address: int
-    text: str
-    encoding: int
-    labels: tuple[str, ...]
-    source: SourceLine | None
+#: One instruction as gathered: address, text, encoding, labels at it, source line.
+_Line = tuple[int, str, int, tuple[str, ...], "SourceLine | None"]
 
 
 @dataclass
@@ -84,11 +77,11 @@ class _Gatherer:
         lines = text.splitlines()
         for number, line in enumerate(lines):
             start = line.find("/*")
-            if start >= 0 and line[start + 2 : start + 3] != " " and "*/" in line:
-                following = lines[number + 1] if number + 1 < len(lines) else ""
-                self._instruction(line, start, following)
-            elif line:
-                self._other(line)
+            if start < 0:
+                if line:
+                    self._other(line)
+            elif line[start + 2 : start + 3] != " ":  # "/* 0x" is the high word of the instruction before
+                self._instruction(line, start, lines[number + 1] if number + 1 < len(lines) else "")
         self._close()
         return self._sections
 
@@ -97,18 +90,20 @@ class _Gatherer:
             return
         after = line.index("*/", start)
         end = line.find(";", after)
-        low = line.rfind("/* 0x")
-        encoding = int(line[low + 5 : low + 21], 16) if low > after else 0
-        high = following.find("/* 0x")
-        if low > after and high >= 0:
-            encoding |= int(following[high + 5 : high + 21], 16) << 64
-        text = line[after + 2 : end if end >= 0 else (low if low > after else len(line))].strip()
+        low, encoding = line.find("/* 0x", after), 0
+        if low >= 0:
+            high = following.find("/* 0x")
+            words = (
+                following[high + 5 : high + 21] + line[low + 5 : low + 21] if high >= 0 else line[low + 5 : low + 21]
+            )
+            encoding = int(words, 16)
+        text = line[after + 2 : end if end >= 0 else low if low >= 0 else len(line)].strip()
         address = int(line[start + 2 : after], 16)
-        self._section.lines.append(_Line(address, text, encoding, self._take_labels(address), self._take_source()))
+        labels = self._take_labels(address) if self._labels else ()
+        source = self._take_source() if self._source_lines else self._source
+        self._section.lines.append((address, text, encoding, labels, source))
 
     def _take_labels(self, address: int) -> tuple[str, ...]:
-        if not self._labels:
-            return ()
         assert self._section is not None
         for label in self._labels:
             self._section.labels[label] = address
@@ -117,12 +112,11 @@ class _Gatherer:
         return labels
 
     def _take_source(self) -> SourceLine | None:
-        if self._source_lines:
-            key = tuple(self._source_lines)
-            self._source_lines.clear()
-            if key not in self._memo.sources:
-                self._memo.sources[key] = _source(key)
-            self._source = self._memo.sources[key]
+        key = tuple(self._source_lines)
+        self._source_lines.clear()
+        if key not in self._memo.sources:
+            self._memo.sources[key] = _source(key)
+        self._source = self._memo.sources[key]
         return self._source
 
     def _other(self, line: str) -> None:
@@ -158,7 +152,7 @@ class _Gatherer:
 
     def _close(self) -> None:
         if self._section is not None and self._section.lines:
-            self._take_labels(self._section.lines[-1].address + 16)
+            self._take_labels(self._section.lines[-1][0] + 16)
         self._labels.clear()
         self._source_lines.clear()
         self._source = None
@@ -192,8 +186,9 @@ def _function(section: _Section, memo: _Memo) -> Function:
 
 def _build(line: _Line, labels: dict[str, int], memo: _Memo, local: dict[str, Operand]) -> Instruction:
     """Second pass: one instruction from its text. ``local`` holds operands that name this section's labels."""
-    text, annotation = line.text, ""
-    if "(*" in text and (match := _ANNOTATION.search(text)):
+    address, text, encoding, marks, source = line
+    annotation = ""
+    if text[-1:] == ")" and (match := _ANNOTATION.search(text)):
         annotation, text = match[1], text[: match.start()]
     rest, predicate = text, None
     if text[:1] == "@":
@@ -209,36 +204,31 @@ def _build(line: _Line, labels: dict[str, int], memo: _Memo, local: dict[str, Op
             return _raw(line)
         opcode, *modifiers = mnemonic.split(".")
         names = memo.mnemonics[mnemonic] = (opcode, tuple(modifiers))
-    operands = tuple(_operands(tail, labels, memo, local)) if tail else ()
-    if any(operand.kind is OperandKind.OTHER and not is_word(operand) for operand in operands):
+    operands = _operands(tail, labels, memo, local) if tail else ()
+    if operands is None:
         return _raw(line)
     targets = _targets(annotation) if annotation else ()
     return Instruction(
-        line.address,
-        text,
-        predicate,
-        names[0],
-        names[1],
-        operands,
-        line.encoding,
-        line.labels,
-        line.source,
-        targets,
-        True,
-        annotation,
+        address, text, predicate, *names, operands, encoding, marks, source, targets, annotation=annotation
     )
 
 
-def _operands(tail: str, labels: dict[str, int], memo: _Memo, local: dict[str, Operand]) -> list[Operand]:
+def _operands(tail: str, labels: dict[str, int], memo: _Memo, local: dict[str, Operand]) -> tuple[Operand, ...] | None:
+    """The operands of one instruction, or None when one is none that the grammar knows."""
     found = []
+    known = memo.operands
     for piece in tail.split(", "):
-        if " " in piece and (glued := _split_glued(piece)) is not None:
-            first, second = glued
-            found.append(_operand(first, labels, memo, local))
-            found.append(replace(_operand(second, labels, memo, local), glued=True))
-        else:
-            found.append(_operand(piece, labels, memo, local))
-    return found
+        operand = known.get(piece)
+        if operand is None:
+            if " " in piece and (glued := _split_glued(piece)) is not None:
+                found.append(_operand(glued[0], labels, memo, local))
+                operand = replace(_operand(glued[1], labels, memo, local), glued=True)
+            else:
+                operand = _operand(piece, labels, memo, local)
+                if operand.kind is OperandKind.OTHER and not is_word(operand):
+                    return None
+        found.append(operand)
+    return tuple(found)
 
 
 def _split_glued(piece: str) -> tuple[str, str] | None:
@@ -250,14 +240,13 @@ def _split_glued(piece: str) -> tuple[str, str] | None:
 
 
 def _operand(text: str, labels: dict[str, int], memo: _Memo, local: dict[str, Operand]) -> Operand:
-    known = memo.operands.get(text)
-    if known is not None:
-        return known
-    known = local.get(text)
+    known = memo.operands.get(text) or local.get(text)
     if known is None:
         known = parse_operand(text, labels)
-        store = local if "(" in text else memo.operands
-        store[text] = known
+        if "(" in text:
+            local[text] = known
+        elif known.kind is not OperandKind.OTHER or is_word(known):
+            memo.operands[text] = known
     return known
 
 
@@ -268,8 +257,8 @@ def _targets(annotation: str) -> tuple[str, ...]:
 
 def _raw(line: _Line) -> Instruction:
     """A line that does not parse, kept as it is."""
-    text = _SPACES.sub(" ", line.text)
-    opcode = text.split()[-1] if text.startswith("@") else text.split(" ")[0]
-    return Instruction(
-        line.address, text, None, opcode, (), (), line.encoding, line.labels, line.source, (), understood=False
-    )
+    address, text, encoding, labels, source = line
+    text = _SPACES.sub(" ", text)
+    words = text.split()
+    opcode = next((word for word in words if not word.startswith("@")), "?")
+    return Instruction(address, text, None, opcode, (), (), encoding, labels, source, understood=False)
