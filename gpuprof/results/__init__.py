@@ -1,1 +1,1 @@
-"""results"""
+"""Everything known of a run, as plain data: the model, its JSON, the history store, comparison."""

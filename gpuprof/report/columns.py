@@ -1,0 +1,193 @@
+"""The columns of the run table, as data: head, unit, source, and how long each stays when the width is short."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from gpuprof.report import units
+from gpuprof.report.layout import ALWAYS, Column
+from gpuprof.results.derived import derived_values
+from gpuprof.results.model import Result, Status
+
+#: Short words for occupancy limiters.
+LIMITERS: Mapping[str, str] = {
+    "registers": "regs",
+    "shared memory": "smem",
+    "warps": "warps",
+    "blocks": "blocks",
+    "barriers": "barriers",
+}
+
+STATUS_WORDS: Mapping[Status, str] = {
+    Status.OK: "ok",
+    Status.DIFFERS: "differs",
+    Status.BUILD_FAILED: "build failed",
+    Status.LAUNCH_FAILED: "failed",
+    Status.TIMED_OUT: "timed out",
+    Status.SKIPPED: "skipped",
+}
+
+STATUS_STYLES: Mapping[str, str] = {
+    "ok": "green",
+    "unchecked": "yellow",
+    "built": "",
+    "skipped": "yellow",
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """A result with its derived values, computed once."""
+
+    result: Result
+    values: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Head:
+    """A column of the table. ``title`` is the plain name for exports, ``short`` the head in the table.
+
+    ``hide`` are cell texts that say little: a column of nothing else goes before any other.
+    """
+
+    title: str
+    short: str
+    priority: int
+    text: Callable[[Row], str]
+    right: bool = True
+    shrink_to: int = 0
+    hide: tuple[str, ...] = ()
+
+
+def rows_of(results: tuple[Result, ...]) -> tuple[Row, ...]:
+    return tuple(Row(result, derived_values(result)) for result in results)
+
+
+def status_word(result: Result) -> str:
+    """``ok`` only for what was verified; what ran unchecked says so, and what only built says ``built``."""
+    if result.status is not Status.OK:
+        return STATUS_WORDS[result.status]
+    if result.verification is None:
+        return "built" if result.timing is None and result.counters is None else "unchecked"
+    return result.verification.verdict
+
+
+def draw(heads: tuple[Head, ...], rows: tuple[Row, ...]) -> list[Column]:
+    """The columns with their texts; those without any content at all are left out."""
+    columns = []
+    for head in heads:
+        cells = tuple(head.text(row) for row in rows)
+        said = set(cells) - {units.NOTHING}
+        if not said and head.priority < ALWAYS:
+            continue
+        silent = said <= set(head.hide) and head.priority < ALWAYS
+        priority = 0 if silent else head.priority
+        columns.append(Column(head.short, cells, priority, head.right, head.shrink_to, "".join(said) if silent else ""))
+    return columns
+
+
+def value_text(name: str, unit: str | None = None) -> Callable[[Row], str]:
+    """The derived value of that name in its unit."""
+    from gpuprof.results.derived import describe
+
+    entry = describe(name)
+    if entry is None:
+        raise KeyError(name)
+    chosen = unit or entry.unit
+    return lambda row: units.show(row.values.get(name), chosen)
+
+
+def _occupancy(row: Row) -> str:
+    facts = row.result.occupancy
+    if facts is None:
+        return units.NOTHING
+    limiter = "+".join(LIMITERS.get(part, part) for part in facts.limiter.split("+")) if facts.limiter else ""
+    return f"{units.percent(facts.percent)} {limiter}".rstrip()
+
+
+def _time(row: Row) -> str:
+    timing = row.result.timing
+    return units.NOTHING if timing is None else units.microseconds(timing.median_us)
+
+
+def _interval(row: Row) -> str:
+    timing = row.result.timing
+    if timing is None or not timing.median_us:
+        return units.NOTHING
+    low, high = timing.interval_us
+    return f"±{units.percent(50 * (high - low) / timing.median_us)}"
+
+
+def _against_baseline(row: Row) -> str:
+    timing = row.result.timing
+    if row.result.same_code_as is not None:
+        return "same code"
+    if timing is None or timing.speedup is None:
+        return units.NOTHING
+    unclear = "?" if timing.comparison == "unclear" else "=" if timing.comparison == "same" else ""
+    return units.times(timing.speedup) + unclear
+
+
+def _blocks(row: Row) -> str:
+    counters = row.result.counters
+    if counters is None:
+        return units.NOTHING
+    if counters.blocks_run >= counters.blocks_total:
+        return "all"
+    return f"{counters.blocks_run:,} of {counters.blocks_total:,}"
+
+
+def _peak(name: str) -> Callable[[Row], str]:
+    return lambda row: units.show(row.result.modelled.get(name), "percent")
+
+
+VARIANT = Head("variant", "variant", ALWAYS, lambda row: row.result.variant, right=False, shrink_to=12)
+STATUS = Head("status", "status", ALWAYS, lambda row: status_word(row.result), right=False, shrink_to=7)
+REGISTERS = Head("registers", "regs", 80, value_text("registers"))
+SPILLS = Head("spill bytes", "spill", 40, value_text("spill_bytes"), hide=("0",))
+SHARED = Head("shared bytes", "smem", 45, value_text("shared_bytes"), hide=("0",))
+OCCUPANCY = Head("occupancy", "occupancy", 60, _occupancy)
+MAX_ABS = Head("max |diff|", "max\n|diff|", 70, value_text("max_abs"))
+
+TIMED: tuple[Head, ...] = (
+    VARIANT,
+    STATUS,
+    REGISTERS,
+    SPILLS,
+    SHARED,
+    OCCUPANCY,
+    Head("time", "time", 99, _time),
+    Head("interval", "±", 30, _interval),
+    Head("GFLOP/s", "GFLOP/s", 85, value_text("gflops")),
+    Head("GB/s", "GB/s", 75, value_text("gbps")),
+    Head("against baseline", "vs base", 90, _against_baseline),
+    Head("% of peak FLOP/s", "%peak\nflop", 50, _peak("percent_of_peak_flops")),
+    Head("% of peak bytes/s", "%peak\nbytes", 50, _peak("percent_of_peak_bandwidth")),
+    MAX_ABS,
+)
+
+COUNTED: tuple[Head, ...] = (
+    VARIANT,
+    STATUS,
+    REGISTERS,
+    SPILLS,
+    SHARED,
+    OCCUPANCY,
+    Head("warp instructions", "warp\ninstr.", 90, value_text("warp_instructions", "short_count")),
+    Head("FFMA share", "FFMA", 75, value_text("ffma_share")),
+    Head("sectors per request", "sectors\n/request", 85, value_text("sectors_per_request")),
+    Head("bank-conflict ways", "bank\nways", 82, value_text("bank_conflict_ways")),
+    Head("lane efficiency", "lanes\nactive", 78, value_text("lane_efficiency")),
+    MAX_ABS,
+    Head("blocks run", "blocks run", 55, _blocks, hide=("all",)),
+)
+
+SASS: tuple[Head, ...] = (
+    Head("longest FFMA run", "FFMA\nrun", 95, value_text("ffma_longest_run")),
+    Head("FFMA share in the hot loop", "FFMA in\nhot loop", 95, value_text("ffma_share_hot_loop")),
+    Head("shared loads per FFMA", "LDS\n/FFMA", 95, value_text("shared_loads_per_ffma")),
+    Head("predicated share", "pred-\nicated", 94, value_text("predicated_share")),
+)
+
+BUILT: tuple[Head, ...] = (VARIANT, STATUS, REGISTERS, SPILLS, SHARED, OCCUPANCY)

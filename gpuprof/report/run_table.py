@@ -1,0 +1,122 @@
+"""A run on the terminal: head lines, one table, and below it what failed, what did not hold, and the warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from gpuprof.report.columns import BUILT, COUNTED, SASS, STATUS_STYLES, TIMED, Head, draw, rows_of, status_word
+from gpuprof.report.layout import Layout, fit
+from gpuprof.report.words import coverage_lines, describe_difference, head_lines, shortened
+from gpuprof.results.model import Result, Run, Status
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+
+def render_run(run: Run, console: Console, *, sass: bool = False) -> None:
+    """Print the run: fits the console's width, adds the machine-code columns with ``sass``."""
+    from rich.text import Text
+
+    console.print(Text(f"{run.experiment}: {run.description}" if run.description else run.experiment, style="bold"))
+    for line in head_lines(run):
+        console.print(Text(line, style="dim"))
+    if run.results:
+        console.print()
+        layout = fit(draw(heads_for(run, sass=sass), rows_of(run.results)), console.width)
+        console.print(_table(layout, run.results, run.baseline))
+        _print_dropped(layout, console)
+    for style, line in below(run):
+        console.print(Text(line, style=style))
+
+
+def heads_for(run: Run, *, sass: bool = False) -> tuple[Head, ...]:
+    """The columns for what this run has: times, counters, or builds only."""
+    if any(result.timing is not None for result in run.results):
+        heads = TIMED
+    elif any(result.counters is not None or result.ncu is not None for result in run.results):
+        heads = COUNTED
+    else:
+        heads = BUILT
+    return (*heads, *SASS) if sass else heads
+
+
+def _table(layout: Layout, results: tuple[Result, ...], baseline: str | None) -> Table:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, layout.gap - 1, 0, 0), show_edge=False)
+    for column, width in zip(layout.columns, layout.widths, strict=True):
+        table.add_column(
+            column.head, justify="right" if column.right else "left", width=width, overflow="fold", vertical="bottom"
+        )
+    for n, result in enumerate(results):
+        word = status_word(result)
+        style = "bold" if baseline in (result.variant, result.family) else ""
+        cells = [Text(column.cells[n]) for column in layout.columns]
+        for column, cell in zip(layout.columns, cells, strict=True):
+            if column.head == "status":
+                cell.stylize(STATUS_STYLES.get(word, "red"))
+        table.add_row(*cells, style=style)
+    return table
+
+
+def _print_dropped(layout: Layout, console: Console) -> None:
+    from rich.text import Text
+
+    if layout.dropped:
+        names = ", ".join(layout.dropped)
+        console.print(Text(f"not shown at {console.width} columns: {names} (see --csv, --json)", style="dim"))
+
+
+def below(run: Run) -> Iterator[tuple[str, str]]:
+    """(style, line): failures with their reasons, expectations that failed, warnings, notes."""
+    yield from _failures(run)
+    yield from _expectations(run)
+    yield from _warnings(run)
+    yield from (("dim", line) for line in coverage_lines(run))
+    for note in run.notes:
+        yield "dim", f"note: {note}"
+    if run.dropped:
+        points = "point" if run.dropped == 1 else "points"
+        yield "dim", f"where: dropped {run.dropped:,} {points}"
+    if not run.complete:
+        yield "yellow", "this run was interrupted: the variants above are those that were done"
+
+
+def _failures(run: Run) -> Iterator[tuple[str, str]]:
+    failed = [result for result in run.results if result.status is not Status.OK]
+    if failed:
+        yield "", ""
+    for result in failed:
+        style = "yellow" if result.status is Status.SKIPPED else "red"
+        reason = (result.reason or "no reason was recorded").rstrip()
+        yield style, f"{result.variant}: {status_word(result)}: {reason}"
+        for line in describe_difference(result):
+            yield "", f"    {line}"
+
+
+def _expectations(run: Run) -> Iterator[tuple[str, str]]:
+    for outcome in run.expectations:
+        if outcome.held is False:
+            where = f"{outcome.variant}: " if outcome.variant else ""
+            detail = f" ({outcome.detail})" if outcome.detail else ""
+            yield "red", f"expected, and not so: {where}{outcome.expression}{detail}"
+    held = sum(1 for outcome in run.expectations if outcome.held)
+    if run.expectations:
+        undecided = sum(1 for outcome in run.expectations if outcome.held is None)
+        tail = f", {undecided} cannot be decided here" if undecided else ""
+        yield "dim", f"expectations: {held} of {len(run.expectations)} hold{tail}"
+
+
+def _warnings(run: Run) -> Iterator[tuple[str, str]]:
+    """Each warning once, with the variants that it concerns."""
+    variants: dict[str, list[str]] = {}
+    for result in run.results:
+        for warning in result.timing.warnings if result.timing else ():
+            variants.setdefault(warning, []).append(result.variant)
+    for warning, names in variants.items():
+        where = "" if len(names) == len(run.results) else f"{shortened(names)}: "
+        yield "yellow", f"warning: {where}{warning}"

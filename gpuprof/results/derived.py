@@ -1,0 +1,276 @@
+"""What people read from counters: sectors per request, bank-conflict ways, lane efficiency and the like.
+
+``TABLE`` is the list of names, with unit, kind and meaning; ``expect:`` in the YAML, ``--fail-on``, the tables and the
+exports all use these names. Shares and efficiencies are fractions from 0 to 1; what is in percent says ``percent`` in
+its unit. A name whose counters are missing is absent from ``derived_values``, never 0.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from gpuprof.results import metrics as m
+from gpuprof.results.model import Counters, Result
+
+Compute = Callable[[Result], "float | None"]
+
+SECTOR_BYTES = 32
+WARP_LANES = 32
+
+
+@dataclass(frozen=True)
+class Derived:
+    """One readable number. ``kind`` is ``measured`` or ``counted``; ``unit`` one of ``report.units.FORMATTERS``."""
+
+    name: str
+    unit: str
+    kind: str
+    meaning: str
+    compute: Compute
+
+
+def derived_values(result: Result) -> dict[str, float]:
+    """Every name of ``TABLE`` that this result has a value for, in the order of the table."""
+    values = ((entry.name, entry.compute(result)) for entry in TABLE)
+    return {name: value for name, value in values if value is not None}
+
+
+def describe(name: str) -> Derived | None:
+    """The table's entry of that name."""
+    return next((entry for entry in TABLE if entry.name == name), None)
+
+
+def counters_of(result: Result) -> Counters | None:
+    """The counters to read: the emulator's or the only ones, else ncu's."""
+    return result.counters or result.ncu
+
+
+def counted_flop(counters: Counters) -> float | None:
+    """Floating-point operations of FP32, FP64 and FP16 instructions, tensor cores not included."""
+    known = [counters.values[name] * flop for name, flop in m.FLOP_PER_LANE.items() if name in counters.values]
+    return float(sum(known)) if known else None
+
+
+def global_sectors(counters: Counters) -> float | None:
+    """Sectors between the SM and L1 of all global accesses: loads, stores, reductions, atomics, cp.async."""
+    values = [_first(counters, m.sectors(op), m.sass_sectors(op)) for op in ("ld", "st", "red", "atom", "ldgsts")]
+    known = [value for value in values if value is not None]
+    return float(sum(known)) if known else None
+
+
+def _first(counters: Counters, *names: str) -> float | None:
+    for name in names:
+        if name in counters.values:
+            return float(counters.values[name])
+    return None
+
+
+def _value(*names: str) -> Compute:
+    """The first of the names that was counted."""
+
+    def compute(result: Result) -> float | None:
+        counters = counters_of(result)
+        return None if counters is None else _first(counters, *names)
+
+    return compute
+
+
+def _quotient(over: Compute, under: Compute, factor: float = 1.0) -> Compute:
+    def compute(result: Result) -> float | None:
+        top, bottom = over(result), under(result)
+        return None if top is None or not bottom else factor * top / bottom
+
+    return compute
+
+
+def _sum(parts: Iterable[Compute]) -> Compute:
+    """The sum of what is known; None where nothing is."""
+    parts = tuple(parts)
+
+    def compute(result: Result) -> float | None:
+        known = [value for part in parts if (value := part(result)) is not None]
+        return sum(known) if known else None
+
+    return compute
+
+
+def _ways(ops: tuple[str, ...]) -> Compute:
+    """Wavefronts over the conflict-free number of them, over the given kinds of shared access."""
+
+    def compute(result: Result) -> float | None:
+        counters = counters_of(result)
+        if counters is None:
+            return None
+        pairs = [pair for op in ops if (pair := _wavefronts_and_ideal(counters, op)) is not None]
+        wavefronts, ideal = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
+        return wavefronts / ideal if ideal else None
+
+    return compute
+
+
+def _wavefronts_and_ideal(counters: Counters, op: str) -> tuple[float, float] | None:
+    """None where the wide accesses' conflict-free number is not known: instructions alone would overstate ways."""
+    wavefronts = _first(counters, m.shared_wavefronts(op))
+    conflicts = _first(counters, m.shared_conflicts(op))
+    if wavefronts is None or conflicts is None:
+        return None
+    return wavefronts, wavefronts - conflicts
+
+
+def _from_counters(function: Callable[[Counters], float | None]) -> Compute:
+    def compute(result: Result) -> float | None:
+        counters = counters_of(result)
+        return None if counters is None else function(counters)
+
+    return compute
+
+
+def _flop(result: Result) -> float | None:
+    """The YAML's formula where it gives one (it knows tensor cores), else what was counted."""
+    if result.work_flop is not None:
+        return result.work_flop
+    counters = counters_of(result)
+    return None if counters is None else counted_flop(counters)
+
+
+def _spill_bytes(result: Result) -> float | None:
+    build = result.build
+    if build is None or build.spill_store_bytes is None or build.spill_load_bytes is None:
+        return None
+    return build.spill_store_bytes + build.spill_load_bytes
+
+
+def _shared_bytes(result: Result) -> float | None:
+    build = result.build
+    if build is None or build.static_shared_bytes is None:
+        return None
+    return build.static_shared_bytes + (build.dynamic_shared_bytes or 0)
+
+
+def _attribute(section: str, name: str) -> Compute:
+    """A plain field of a section of the result."""
+
+    def compute(result: Result) -> float | None:
+        part = getattr(result, section)
+        value = None if part is None else getattr(part, name)
+        return None if value is None else float(value)
+
+    return compute
+
+
+def _predicated_share(result: Result) -> float | None:
+    sass = result.sass
+    return None if sass is None or not sass.instructions else sass.predicated / sass.instructions
+
+
+_INSTRUCTIONS = _value(m.INSTRUCTIONS)
+_THREAD = _value(m.THREAD_INSTRUCTIONS)
+_THREAD_ON = _value(m.THREAD_INSTRUCTIONS_ON)
+_FFMA = _value(m.thread_op("ffma"))
+_LOAD_SECTORS = _value(m.sectors("ld"), m.sass_sectors("ld"))
+_STORE_SECTORS = _value(m.sectors("st"), m.sass_sectors("st"))
+_LOAD_REQUESTS = _value(m.requests("ld"), m.sass_requests("ld"))
+_STORE_REQUESTS = _value(m.requests("st"), m.sass_requests("st"))
+_GLOBAL_SECTORS = _from_counters(global_sectors)
+_LOCAL = _sum(_value(m.sectors(op, "local"), m.sass_sectors(op, "local")) for op in ("ld", "st"))
+_IDEAL_SECTORS = _value(m.GLOBAL_SECTORS_IDEAL)
+
+TABLE: tuple[Derived, ...] = (
+    Derived("time_us", "us", "measured", "median kernel time", _attribute("timing", "median_us")),
+    Derived("gflops", "GFLOP/s", "measured", "the YAML's flop over the median time", _attribute("timing", "gflops")),
+    Derived("gbps", "GB/s", "measured", "the YAML's bytes over the median time", _attribute("timing", "gbps")),
+    Derived("speedup", "times", "measured", "baseline time over this time", _attribute("timing", "speedup")),
+    Derived("noise", "ratio", "measured", "relative standard deviation of times", _attribute("timing", "noise")),
+    Derived("registers", "count", "counted", "registers per thread", _attribute("build", "registers")),
+    Derived("spill_bytes", "bytes", "counted", "bytes of spill stores and loads in the code", _spill_bytes),
+    Derived("stack_bytes", "bytes", "counted", "stack per thread", _attribute("build", "stack_bytes")),
+    Derived("shared_bytes", "bytes", "counted", "shared memory per block, static and dynamic", _shared_bytes),
+    Derived("occupancy", "percent", "counted", "theoretical occupancy, 0 to 100", _attribute("occupancy", "percent")),
+    Derived("blocks_per_sm", "count", "counted", "resident blocks", _attribute("occupancy", "blocks_per_sm")),
+    Derived("warps_per_sm", "count", "counted", "resident warps", _attribute("occupancy", "warps_per_sm")),
+    Derived("code_instructions", "count", "counted", "instructions in the code", _attribute("sass", "instructions")),
+    Derived("ffma_longest_run", "count", "counted", "longest FFMA run", _attribute("sass", "ffma_longest_run")),
+    Derived(
+        "ffma_share_hot_loop",
+        "share",
+        "counted",
+        "FFMA share of the hottest loop's instructions",
+        _attribute("sass", "ffma_share_hot_loop"),
+    ),
+    Derived(
+        "shared_loads_per_ffma",
+        "ratio",
+        "counted",
+        "shared loads per FFMA in the hottest loop",
+        _attribute("sass", "shared_loads_per_ffma"),
+    ),
+    Derived("predicated_share", "share", "counted", "share of the code under a predicate", _predicated_share),
+    Derived("warp_instructions", "count", "counted", "warp instructions executed", _INSTRUCTIONS),
+    Derived("thread_instructions", "count", "counted", "active lanes, summed over instructions", _THREAD),
+    Derived("ffma", "count", "counted", "lanes that executed an FFMA", _FFMA),
+    Derived("ffma_share", "share", "counted", "FFMA over lanes with the predicate on", _quotient(_FFMA, _THREAD_ON)),
+    Derived(
+        "lane_efficiency",
+        "share",
+        "counted",
+        "active lanes over 32 per warp instruction, predicate ignored",
+        _quotient(_THREAD, _INSTRUCTIONS, 1 / WARP_LANES),
+    ),
+    Derived(
+        "lane_efficiency_pred_on",
+        "share",
+        "counted",
+        "active lanes with the predicate on over 32 per warp instruction",
+        _quotient(_THREAD_ON, _INSTRUCTIONS, 1 / WARP_LANES),
+    ),
+    Derived(
+        "branch_efficiency",
+        "share",
+        "counted",
+        "branches in which all active lanes go one way",
+        _quotient(_value(m.BRANCHES_UNIFORM), _value(m.BRANCHES)),
+    ),
+    Derived("divergent_branches", "count", "counted", "branches that split a warp", _value(m.BRANCHES_DIVERGENT)),
+    Derived("load_requests", "count", "counted", "global load requests", _LOAD_REQUESTS),
+    Derived("load_sectors", "count", "counted", "32-byte sectors of global loads", _LOAD_SECTORS),
+    Derived("store_requests", "count", "counted", "global store requests", _STORE_REQUESTS),
+    Derived("store_sectors", "count", "counted", "32-byte sectors of global stores", _STORE_SECTORS),
+    Derived(
+        "load_sectors_per_request", "ratio", "counted", "per global load", _quotient(_LOAD_SECTORS, _LOAD_REQUESTS)
+    ),
+    Derived(
+        "store_sectors_per_request", "ratio", "counted", "per global store", _quotient(_STORE_SECTORS, _STORE_REQUESTS)
+    ),
+    Derived(
+        "sectors_per_request",
+        "ratio",
+        "counted",
+        "per global load or store",
+        _quotient(_sum((_LOAD_SECTORS, _STORE_SECTORS)), _sum((_LOAD_REQUESTS, _STORE_REQUESTS))),
+    ),
+    Derived("ideal_sectors", "count", "counted", "sectors that the lanes' own bytes would fill", _IDEAL_SECTORS),
+    Derived(
+        "useful_bytes_percent",
+        "percent",
+        "counted",
+        "ideal over actual global sectors, 0 to 100",
+        _quotient(_IDEAL_SECTORS, _value(m.GLOBAL_SECTORS), 100.0),
+    ),
+    Derived("local_sectors", "count", "counted", "32-byte sectors of local memory (spills, arrays)", _LOCAL),
+    Derived("shared_load_ways", "ways", "counted", "wavefronts over conflict-free ones, loads", _ways(("ld",))),
+    Derived("shared_store_ways", "ways", "counted", "wavefronts over conflict-free ones, stores", _ways(("st",))),
+    Derived(
+        "bank_conflict_ways", "ways", "counted", "wavefronts over conflict-free ones, all", _ways(("ld", "st", "ldsm"))
+    ),
+    Derived("flop_counted", "count", "counted", "FP32, FP64, FP16 operations executed", _from_counters(counted_flop)),
+    Derived(
+        "flop_per_byte",
+        "flop/byte",
+        "counted",
+        "flop over the bytes of all global sectors (SM to L1, not DRAM)",
+        _quotient(_flop, _GLOBAL_SECTORS, 1 / SECTOR_BYTES),
+    ),
+    Derived("max_abs", "difference", "counted", "largest absolute difference", _attribute("verification", "max_abs")),
+    Derived("max_rel", "difference", "counted", "largest relative difference", _attribute("verification", "max_rel")),
+)
