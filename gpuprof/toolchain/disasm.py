@@ -1,0 +1,47 @@
+"""nvdisasm: a cubin's machine code as text, kept by the cubin's content."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import zlib
+from pathlib import Path
+
+from gpuprof.errors import DisassemblyError
+from gpuprof.toolchain.cache import Cache, open_cache
+from gpuprof.toolchain.tools import Toolchain
+
+#: Code with encodings and the chain of inlined source lines.
+OPTIONS = ("-c", "-hex", "-gi")
+_KIND = "sass"
+_TIMEOUT_S = 600
+
+
+def disassemble_text(tools: Toolchain, cubin: Path, cache: Cache | None = None) -> str:
+    """``nvdisasm -c -hex -gi`` of a cubin; raises DisassemblyError, or MissingToolError without nvdisasm."""
+    try:
+        content = cubin.read_bytes()
+    except OSError as error:
+        raise DisassemblyError(f"cannot read {cubin}: {error.strerror}") from None
+    nvdisasm = tools.require("nvdisasm")
+    cache = cache or open_cache()
+    key = hashlib.sha256(content + f"\0{nvdisasm.version} {' '.join(OPTIONS)}".encode()).hexdigest()
+    kept = cache.load(_KIND, key)
+    if kept is not None:
+        return zlib.decompress(kept).decode("utf-8", "replace")
+    text = _run([str(nvdisasm.path), *OPTIONS, str(cubin.absolute())], cubin)
+    cache.store(_KIND, key, zlib.compress(text, level=1))
+    return text.decode("utf-8", "replace")
+
+
+def _run(command: list[str], cubin: Path) -> bytes:
+    try:
+        done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL)
+    except subprocess.TimeoutExpired:
+        raise DisassemblyError(f"nvdisasm took longer than {_TIMEOUT_S} s for {cubin}") from None
+    except OSError as error:
+        raise DisassemblyError(f"cannot start {command[0]}: {error.strerror}") from None
+    if done.returncode != 0:
+        message = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
+        raise DisassemblyError(f"nvdisasm cannot read {cubin}: {message.splitlines()[0] if message else 'no reason'}")
+    return done.stdout
