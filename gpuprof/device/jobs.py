@@ -1,0 +1,171 @@
+"""What a process needs to execute one variant: plain data that crosses a pipe or stands in a JSON file.
+
+A job names buffers and calls. Buffers with a ``file`` start with its content (a ``.npy``, shared by every process that
+maps it); those without start poisoned. Cubins and libraries are paths, so that a job is small.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Dim3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class BufferSpec:
+    """One array in device memory. ``file`` is a ``.npy`` with its first content, None: poisoned before each pass."""
+
+    name: str
+    dtype: str
+    shape: tuple[int, ...]
+    nbytes: int
+    file: Path | None = None
+    output: bool = False
+    scratch: bool = False
+
+    @property
+    def is_input(self) -> bool:
+        """Must the kernel leave it as it was?"""
+        return not (self.output or self.scratch)
+
+
+@dataclass(frozen=True)
+class BufferReference:
+    """An argument that is the address of a buffer."""
+
+    buffer: str
+    offset_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class HostScalar:
+    """A scalar argument of a host function; ``dtype`` is a numpy name."""
+
+    value: float | int
+    dtype: str
+
+
+@dataclass(frozen=True)
+class KernelCall:
+    """A kernel launch; a scalar argument is its bytes in the width that the cubin asks for."""
+
+    name: str
+    cubin: Path
+    symbol: str
+    grid: Dim3
+    block: Dim3
+    shared_bytes: int
+    arguments: tuple[BufferReference | bytes, ...]
+    timed: bool = True
+    once: bool = False
+
+
+@dataclass(frozen=True)
+class HostCall:
+    """A call of ``extern "C" int f(args..., cudaStream_t)`` in a shared library: needs a GPU."""
+
+    name: str
+    library: Path
+    function: str
+    arguments: tuple[BufferReference | HostScalar, ...]
+    timed: bool = True
+    once: bool = False
+
+
+@dataclass(frozen=True)
+class FillCall:
+    """Set every byte of a buffer."""
+
+    name: str
+    buffer: str
+    byte: int
+    timed: bool = False
+    once: bool = False
+
+
+Call = KernelCall | HostCall | FillCall
+
+
+@dataclass(frozen=True)
+class Job:
+    """One variant, ready to execute."""
+
+    label: str
+    buffers: tuple[BufferSpec, ...]
+    calls: tuple[Call, ...]
+
+    def buffer(self, name: str) -> BufferSpec:
+        """The buffer of that name."""
+        return next(spec for spec in self.buffers if spec.name == name)
+
+    @property
+    def nbytes(self) -> int:
+        """Device memory that the job's buffers take together."""
+        return sum(spec.nbytes for spec in self.buffers)
+
+
+def job_to_json(job: Job) -> dict[str, Any]:
+    """The job as JSON values; ``job_from_json`` reads them back."""
+    return {
+        "label": job.label,
+        "buffers": [_buffer_to_json(spec) for spec in job.buffers],
+        "calls": [_call_to_json(call) for call in job.calls],
+    }
+
+
+def job_from_json(data: Mapping[str, Any]) -> Job:
+    """A job from what ``job_to_json`` wrote; raises KeyError for a missing field."""
+    return Job(
+        label=data["label"],
+        buffers=tuple(_buffer_from_json(entry) for entry in data["buffers"]),
+        calls=tuple(_call_from_json(entry) for entry in data["calls"]),
+    )
+
+
+def _buffer_to_json(spec: BufferSpec) -> dict[str, Any]:
+    fields = dict(vars(spec))
+    fields["file"] = None if spec.file is None else str(spec.file)
+    return fields
+
+
+def _buffer_from_json(data: Mapping[str, Any]) -> BufferSpec:
+    file = data["file"]
+    return BufferSpec(**{**data, "shape": tuple(data["shape"]), "file": None if file is None else Path(file)})
+
+
+def _argument_to_json(argument: BufferReference | HostScalar | bytes) -> dict[str, Any]:
+    if isinstance(argument, bytes):
+        return {"bytes": argument.hex()}
+    return dict(vars(argument))
+
+
+def _argument_from_json(data: Mapping[str, Any]) -> BufferReference | HostScalar | bytes:
+    if "bytes" in data:
+        return bytes.fromhex(data["bytes"])
+    return BufferReference(**data) if "buffer" in data else HostScalar(**data)
+
+
+_KINDS: dict[str, type] = {"kernel": KernelCall, "host": HostCall, "fill": FillCall}
+_PATHS = ("cubin", "library")
+
+
+def _call_to_json(call: Call) -> dict[str, Any]:
+    fields = dict(vars(call))
+    fields.update({key: str(fields[key]) for key in _PATHS if key in fields})
+    if "arguments" in fields:
+        fields["arguments"] = [_argument_to_json(argument) for argument in fields["arguments"]]
+    kind = next(name for name, cls in _KINDS.items() if isinstance(call, cls))
+    return {"kind": kind, **fields}
+
+
+def _call_from_json(data: Mapping[str, Any]) -> Call:
+    fields = {key: value for key, value in data.items() if key != "kind"}
+    fields.update({key: Path(fields[key]) for key in _PATHS if key in fields})
+    fields.update({key: tuple(fields[key]) for key in ("grid", "block") if key in fields})
+    if "arguments" in fields:
+        fields["arguments"] = tuple(_argument_from_json(argument) for argument in fields["arguments"])
+    call: Call = _KINDS[data["kind"]](**fields)
+    return call

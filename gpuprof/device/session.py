@@ -1,0 +1,200 @@
+"""Jobs on a device: buffers allocated and filled once, steps run in order, outputs read back.
+
+Buffers of the same content are shared between jobs (inputs are checked unchanged after every checked pass), and so are
+outputs of the same name and size: 200 variants of one experiment take the memory of one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+import numpy as np
+
+from gpuprof.device.base import Device, Handle, Launch, LaunchCounters, Pointer
+from gpuprof.device.jobs import BufferReference, BufferSpec, FillCall, HostCall, HostScalar, Job, KernelCall
+from gpuprof.errors import LaunchError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_Key = tuple[str, str, int, str]
+
+#: Two poisons, so that a kernel which happens to leave one of them standing is caught by the other.
+#: 0xFF bytes are NaN in every IEEE format and -1 in integers; 0x5A bytes are a large finite number.
+POISONS = (0xFF, 0x5A)
+
+
+@runtime_checkable
+class HostCaller(Protocol):
+    """A device that can call a host library on its stream (a GPU)."""
+
+    def call_host(self, call: HostCall, arguments: tuple[Pointer | HostScalar, ...]) -> None:
+        """Call it and wait; raises LaunchError when it returns anything but 0."""
+        ...
+
+
+@runtime_checkable
+class GuardedDevice(Protocol):
+    """A device that can say whether the bytes around an allocation were written."""
+
+    def overrun(self, handle: Handle) -> int | None:
+        """The first byte offset outside ``handle`` that was written (negative: in front), or None."""
+        ...
+
+
+@dataclass(frozen=True)
+class StepCounters:
+    """What one kernel step of a pass counted."""
+
+    step: str
+    timed: bool
+    counters: LaunchCounters
+
+
+class Session:
+    """Buffers and passes on one device. Not thread-safe."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._handles: dict[_Key, Handle] = {}
+        self._stale: set[_Key] = set()
+
+    def prepare(self, job: Job, poison: int) -> None:
+        """Give every buffer its first content; outputs and scratch without one are poisoned with ``poison``.
+
+        Raises DeviceMemoryError when the job's buffers do not fit.
+        """
+        for spec in job.buffers:
+            key = _identity(job, spec)
+            handle = self._allocated(key, spec.nbytes)
+            if spec.file is None:
+                self.device.fill(handle, poison)
+            elif key in self._stale or not spec.is_input:
+                self.device.write(handle, np.load(spec.file, mmap_mode="r"))
+                self._stale.discard(key)
+
+    def _allocated(self, key: _Key, nbytes: int) -> Handle:
+        if key not in self._handles:
+            self._handles[key] = self.device.allocate(nbytes)
+            self._stale.add(key)
+        return self._handles[key]
+
+    def keep_only(self, jobs: Iterable[Job]) -> None:
+        """Free the buffers that none of ``jobs`` uses."""
+        wanted = {_identity(job, spec) for job in jobs for spec in job.buffers}
+        for key in [key for key in self._handles if key not in wanted]:
+            self.device.free(self._handles.pop(key))
+
+    def run(self, job: Job, *, first: bool = True) -> tuple[StepCounters, ...]:
+        """One pass over the steps; those marked ``once`` only when ``first``. Raises LaunchError and its kinds."""
+        return tuple(self._counted(job, first))
+
+    def _counted(self, job: Job, first: bool) -> Iterator[StepCounters]:
+        for call in job.calls:
+            if call.once and not first:
+                continue
+            if isinstance(call, FillCall):
+                self.device.fill(self._address(job, call.buffer), call.byte)
+            elif isinstance(call, HostCall):
+                self._call_host(job, call)
+            else:
+                counters = self.device.launch(self.launch_of(job, call))
+                if counters is not None:
+                    yield StepCounters(call.name, call.timed, counters)
+
+    def launch_of(self, job: Job, call: KernelCall) -> Launch:
+        """The launch with addresses in place of buffer names."""
+        arguments = tuple(
+            argument if isinstance(argument, bytes) else self.pointer(job, argument) for argument in call.arguments
+        )
+        return Launch(call.cubin, call.symbol, call.grid, call.block, call.shared_bytes, arguments)
+
+    def host_arguments(self, job: Job, call: HostCall) -> tuple[Pointer | HostScalar, ...]:
+        """The arguments of a host call with addresses in place of buffer names."""
+        return tuple(
+            argument if isinstance(argument, HostScalar) else self.pointer(job, argument)
+            for argument in call.arguments
+        )
+
+    def pointer(self, job: Job, argument: BufferReference) -> Pointer:
+        """The address that an argument stands for."""
+        return Pointer(self._address(job, argument.buffer), argument.offset_bytes)
+
+    def _address(self, job: Job, buffer: str) -> Handle:
+        return self._handles[_identity(job, job.buffer(buffer))]
+
+    def _call_host(self, job: Job, call: HostCall) -> None:
+        if not isinstance(self.device, HostCaller):
+            raise LaunchError(f"step {call.name} calls {call.function} in a host library, which needs a GPU")
+        self.device.call_host(call, self.host_arguments(job, call))
+
+    def outputs(self, job: Job) -> dict[str, NDArray[np.generic]]:
+        """The outputs as they stand on the device."""
+        return {spec.name: self._read(job, spec) for spec in job.buffers if spec.output}
+
+    def written(self, job: Job) -> Mapping[str, NDArray[np.bool_] | None]:
+        """Per output, which elements were stored completely; None where the device does not know."""
+        return {spec.name: self._written(job, spec) for spec in job.buffers if spec.output}
+
+    def damage(self, job: Job) -> str | None:
+        """What the pass changed that it must not: an input, or bytes around a buffer. Inputs are refilled next time."""
+        reports = [text for spec in job.buffers for text in (self._overrun(job, spec), self._changed(job, spec)) if text]
+        return "; ".join(reports) or None
+
+    def close(self) -> None:
+        """Free every buffer."""
+        for handle in self._handles.values():
+            self.device.free(handle)
+        self._handles.clear()
+
+    def _read(self, job: Job, spec: BufferSpec) -> NDArray[np.generic]:
+        return self.device.read(self._handles[_identity(job, spec)], spec.dtype, spec.shape)
+
+    def _written(self, job: Job, spec: BufferSpec) -> NDArray[np.bool_] | None:
+        marks = self.device.written(self._handles[_identity(job, spec)])
+        if marks is None:
+            return None
+        whole: NDArray[np.bool_] = marks[: spec.nbytes].reshape(-1, np.dtype(spec.dtype).itemsize).all(axis=1)
+        return whole.reshape(spec.shape)
+
+    def _overrun(self, job: Job, spec: BufferSpec) -> str | None:
+        if not isinstance(self.device, GuardedDevice):
+            return None
+        offset = self.device.overrun(self._handles[_identity(job, spec)])
+        if offset is None:
+            return None
+        place = f"{-offset} bytes in front of" if offset < 0 else f"{offset - spec.nbytes} bytes past the end of"
+        return f"the kernel wrote out of bounds: {place} buffer {spec.name} ({spec.nbytes:,} bytes)"
+
+    def _changed(self, job: Job, spec: BufferSpec) -> str | None:
+        if not spec.is_input or spec.file is None:
+            return None
+        before = np.load(spec.file, mmap_mode="r")
+        differing = _differing_bytes(before, self._read(job, spec))
+        if differing is None:
+            return None
+        self._stale.add(_identity(job, spec))
+        index = np.unravel_index(differing // before.dtype.itemsize, before.shape)
+        return f"input {spec.name} was changed, first at {[int(i) for i in index]}; it must stay as it was"
+
+
+def _identity(job: Job, spec: BufferSpec) -> _Key:
+    """What two jobs must agree in to share device memory.
+
+    A job with steps that run once keeps its own outputs and scratch: their content outlives a pass.
+    """
+    if spec.is_input:
+        return ("input", spec.name, spec.nbytes, str(spec.file))
+    owner = job.label if any(call.once for call in job.calls) else ""
+    return ("output", spec.name, spec.nbytes, owner)
+
+
+def _differing_bytes(before: NDArray[np.generic], after: NDArray[np.generic]) -> int | None:
+    """The first byte that differs, NaN compared by its bits; None when all are equal."""
+    left, right = before.reshape(-1).view(np.uint8), after.reshape(-1).view(np.uint8)
+    if left.size % 8 == 0 and np.array_equal(left.view(np.uint64), right.view(np.uint64)):
+        return None
+    different = np.flatnonzero(left != right)
+    return int(different[0]) if different.size else None

@@ -1,0 +1,45 @@
+"""Counters of a pass: the timed launches' counts added up, by kernel and by source line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from gpuprof.device.session import StepCounters
+from gpuprof.results.model import Counters
+
+
+def counters_of(steps: Sequence[StepCounters]) -> Counters | None:
+    """The sum over the timed kernel steps (over all when none is timed); None when nothing counted."""
+    chosen = [step for step in steps if step.timed] or list(steps)
+    if not chosen:
+        return None
+    totals: Counter[str] = Counter()
+    unavailable: dict[str, str] = {}
+    for step in chosen:
+        totals.update(step.counters.counters)
+        unavailable.update(step.counters.unavailable)
+    return Counters(
+        values={name: value for name, value in totals.items() if name not in unavailable},
+        source=chosen[0].counters.source,
+        blocks_run=sum(step.counters.blocks_run for step in chosen),
+        blocks_total=sum(step.counters.blocks_total for step in chosen),
+        unavailable=unavailable,
+        per_line=tuple(entry for step in chosen for entry in _entries(step)),
+        printed="".join(step.counters.printed for step in steps),
+    )
+
+
+def _entries(step: StepCounters) -> list[Mapping[str, object]]:
+    """One entry per instruction: step, address, text, file, line, counters."""
+    return [
+        {
+            "step": step.step,
+            "address": entry.address,
+            "text": entry.text,
+            "file": entry.file,
+            "line": entry.line,
+            "counters": dict(entry.counters),
+        }
+        for entry in step.counters.per_instruction
+    ]

@@ -1,0 +1,148 @@
+"""Inputs and references, made once in a run and shared by every process as memory-mapped ``.npy`` files."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpuprof.device.jobs import BufferSpec
+from gpuprof.experiment.model import Buffer, Variant
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: Memory-backed where there is one, so that a gigabyte of inputs costs no disk.
+_MEMORY_FOLDER = Path("/dev/shm")
+#: A folder in memory is used when this many times the experiment's bytes are free there.
+_ROOM = 4
+_PREFIX = "gpuprof-run-"
+
+
+class SharedData:
+    """A folder of arrays by content key; thread-safe; ``close`` removes it."""
+
+    def __init__(self, expected_bytes: int = 0) -> None:
+        parent = _parent_folder(expected_bytes)
+        _remove_abandoned(parent)
+        self.folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=parent))
+        self._locks: dict[str, Lock] = {}
+        self._guard = Lock()
+
+    def input_file(self, buffer: Buffer, seed_offset: int) -> Path:
+        """The ``.npy`` with a buffer's first content; raises ExpressionError or ConfigError for a fill that fails."""
+        from gpuprof.experiment.fills import materialize
+
+        offset = seed_offset if buffer.fill.kind == "random" else 0
+        return self._once(input_key(buffer, offset), lambda: materialize(buffer, seed_offset=offset))
+
+    def specs(self, variant: Variant, seed_offset: int = 0) -> tuple[BufferSpec, ...]:
+        """The variant's buffers for a job."""
+        return tuple(self._spec(buffer, seed_offset) for buffer in variant.buffers.values())
+
+    def references(self, variant: Variant, seed_offset: int = 0) -> dict[str, Path]:
+        """The ``.npy`` of each referenced output by name, from the YAML's expressions."""
+        from gpuprof.experiment.reference import evaluate
+
+        key = _reference_key(variant, seed_offset)
+        paths = {name: self.folder / f"{key}-{name}.npy" for name in variant.reference.expressions}
+        with self._lock(key):
+            if not all(path.exists() for path in paths.values()):
+                for name, values in evaluate(variant, self._inputs(variant, seed_offset)).items():
+                    _save(paths[name], values)
+        return paths
+
+    def output_folder(self, label: str, seed_offset: int = 0) -> Path:
+        """Where the outputs of a variant go that others are compared with."""
+        return self.folder / "outputs" / f"{hashlib.sha256(label.encode()).hexdigest()[:24]}-{seed_offset}"
+
+    def close(self) -> None:
+        """Remove the folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _inputs(self, variant: Variant, seed_offset: int) -> Mapping[str, NDArray[np.generic]]:
+        filled = {name: buffer for name, buffer in variant.buffers.items() if buffer.fill.kind != "poison"}
+        return {
+            name: np.load(self.input_file(buffer, seed_offset), mmap_mode="r") for name, buffer in filled.items()
+        }
+
+    def _spec(self, buffer: Buffer, seed_offset: int) -> BufferSpec:
+        poisoned = buffer.fill.kind == "poison"
+        return BufferSpec(
+            name=buffer.name,
+            dtype=buffer.dtype,
+            shape=buffer.shape,
+            nbytes=buffer.elements * np.dtype(buffer.dtype).itemsize,
+            file=None if poisoned else self.input_file(buffer, seed_offset),
+            output=buffer.output,
+            scratch=buffer.scratch,
+        )
+
+    def _once(self, key: str, make: Callable[[], NDArray[np.generic]]) -> Path:
+        path = self.folder / f"{key}.npy"
+        with self._lock(key):
+            if not path.exists():
+                _save(path, make())
+        return path
+
+    def _lock(self, key: str) -> Lock:
+        with self._guard:
+            return self._locks.setdefault(key, Lock())
+
+
+def has_random_input(variant: Variant) -> bool:
+    """Would another seed change the inputs?"""
+    return any(buffer.fill.kind == "random" for buffer in variant.buffers.values())
+
+
+def input_key(buffer: Buffer, seed_offset: int) -> str:
+    """Names the content of a buffer: its type, shape and fill (a file by its path, size and time)."""
+    parts = [buffer.dtype, str(buffer.shape), str(buffer.fill), str(seed_offset)]
+    if buffer.fill.file is not None and buffer.fill.file.exists():
+        state = buffer.fill.file.stat()
+        parts += [str(state.st_size), str(state.st_mtime_ns)]
+    return hashlib.sha256("|".join(parts).encode()).hexdigest()[:24]
+
+
+def _reference_key(variant: Variant, seed_offset: int) -> str:
+    """Names the reference's content: only what its expressions read, so that a sweep evaluates it once."""
+    expressions = sorted(variant.reference.expressions.items())
+    used = {word for _, text in expressions for word in re.findall(r"[A-Za-z_]\w*", text)}
+    values = {**variant.sizes, **variant.parameters}
+    parts = [str(expressions), str(sorted((name, values[name]) for name in used & values.keys()))]
+    parts += [
+        f"{name}={input_key(buffer, seed_offset)}"
+        for name, buffer in sorted(variant.buffers.items())
+        if name in used or name in variant.reference.expressions
+    ]
+    return hashlib.sha256("|".join(parts).encode()).hexdigest()[:24]
+
+
+def _remove_abandoned(parent: Path) -> None:
+    """Remove the folders of runs that were killed: those whose process is gone."""
+    for folder in parent.glob(f"{_PREFIX}*"):
+        owner = folder.name.removeprefix(_PREFIX).split("-")[0]
+        if owner.isdigit() and not Path(f"/proc/{owner}").exists() and Path("/proc/self").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _parent_folder(expected_bytes: int) -> Path:
+    try:
+        free = shutil.disk_usage(_MEMORY_FOLDER).free
+    except OSError:
+        return Path(tempfile.gettempdir())
+    return _MEMORY_FOLDER if free > _ROOM * expected_bytes else Path(tempfile.gettempdir())
+
+
+def _save(path: Path, values: NDArray[np.generic]) -> None:
+    scratch = path.with_suffix(".part.npy")
+    np.save(scratch, np.ascontiguousarray(values))
+    scratch.replace(path)

@@ -1,0 +1,98 @@
+"""What the parent asks a worker, and what it answers. Plain frozen values; see ``worker`` and ``lane``."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpuprof.device.base import DeviceDescription
+from gpuprof.device.jobs import Job
+from gpuprof.device.process import Failure
+from gpuprof.experiment.model import Tolerance
+from gpuprof.results.model import Counters, Verification
+
+
+@dataclass(frozen=True)
+class Open:
+    """Open a device. ``device`` is ``emulated`` or ``gpu:N``; ``support`` the cubin of the timing kernels."""
+
+    device: str
+    arch: str | None
+    budget: int | None
+    instruction_limit: int
+    threads: int | None = None
+    support: Path | None = None
+
+
+@dataclass(frozen=True)
+class Opened:
+    """The device is open."""
+
+    description: DeviceDescription
+
+
+@dataclass(frozen=True)
+class Check:
+    """Run a variant once per seed and compare. ``jobs`` and ``references`` go together, one per seed."""
+
+    jobs: tuple[Job, ...]
+    references: tuple[Mapping[str, Path], ...]  #: per seed: output name -> .npy; empty: unchecked
+    tolerance: Tolerance | None
+    reductions: Mapping[str, int]  #: output name -> terms summed, for the default tolerance
+    poison: int
+    why_unchecked: str = ""
+    save: tuple[Path, ...] = ()  #: per seed: a folder for the outputs as .npy
+
+
+@dataclass(frozen=True)
+class Checked:
+    """The verdict over all seeds, and what was counted in the last pass. ``damage``: what must not have changed."""
+
+    verification: Verification
+    counters: Counters | None
+    damage: str | None = None
+
+
+@dataclass(frozen=True)
+class Load:
+    """Prepare a job for timing in a fresh worker, without checking it again."""
+
+    job: Job
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Time a loaded variant ``count`` times."""
+
+    label: str
+    protocol: str
+    count: int
+    batch: int
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Microseconds per pass; the SM clock (MHz) around them where NVML gives it; what the device had to say."""
+
+    samples_us: tuple[float, ...]
+    clock_mhz: float | None = None
+    throttle_reasons: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Drop:
+    """Forget a loaded variant."""
+
+    label: str
+
+
+@dataclass(frozen=True)
+class Done:
+    """Done, with nothing to say."""
+
+
+Request = Open | Check | Load | Sample | Drop
+Answer = Opened | Checked | Sampled | Done | Failure
+

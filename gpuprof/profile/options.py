@@ -1,0 +1,50 @@
+"""What the flags of ``gpuprof run`` mean, as typed values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+#: Thread instructions of one launch above which the emulator runs a sample of the grid's blocks.
+EMULATE_BUDGET = 100_000_000
+#: Warp instructions of one warp above which the emulator calls a launch endless.
+EMULATE_LIMIT = 50_000_000
+#: Seconds that a launch may take on a GPU, and on the emulator (some thousand times slower).
+GPU_LAUNCH_TIMEOUT = 30.0
+EMULATED_LAUNCH_TIMEOUT = 600.0
+
+
+@dataclass(frozen=True)
+class TimingOptions:
+    """How kernels are timed. ``iters`` fixes the number of samples; None leaves it to the stopping rule."""
+
+    protocol: str = "cold"  #: ``cold`` or ``warm``
+    batch: int = 1  #: launches per sample
+    iters: int | None = None
+    min_time: float = 0.1  #: seconds of sampled kernel time before noise may stop a variant
+    max_noise: float = 0.005  #: relative standard deviation that is good enough
+    timeout: float = 15.0  #: seconds of wall time after which a variant has had its share
+
+
+@dataclass(frozen=True)
+class RunOptions:
+    """Everything that the command line may say about a run."""
+
+    arch: str | None = None
+    devices: tuple[str, ...] = ()  #: ``emulated``, ``none``, ``gpu``, ``gpu:N``; empty: a GPU if there is one
+    timing: TimingOptions = field(default_factory=TimingOptions)
+    seeds: int = 1
+    jobs: int | None = None
+    cuda_home: Path | None = None
+    ccbin: str | None = None
+    build_timeout: float = 300.0
+    launch_timeout: float | None = None
+    overlap: bool = True
+    variants: tuple[str, ...] = ()  #: labels, families or shell patterns; empty: all
+    json: Path | None = None  #: written after every variant
+    resume: bool = False
+    save_outputs: Path | None = None
+    emulate_budget: int | None = EMULATE_BUDGET
+    emulate_limit: int = EMULATE_LIMIT
+    ncu: bool = False
+    command: tuple[str, ...] = ()

@@ -1,0 +1,153 @@
+"""Outputs against a reference: pure functions over arrays.
+
+A float passes when ``|got - want| <= atol + rtol * |want|``, when both are NaN, or when both are the same infinity;
+NaN or Inf anywhere else never passes. Integers are compared as integers when the tolerance is zero.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpuprof.experiment.model import Tolerance
+from gpuprof.profile.picture import picture, where_wrong
+from gpuprof.results.model import Difference, Verification
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: Elements compared at a time: small enough that the temporaries stay in the cache of one core.
+CHUNK = 1 << 16
+
+
+@dataclass(frozen=True)
+class OutputCheck:
+    """One output against its reference. ``max_rel`` is over elements whose reference is not 0."""
+
+    buffer: str
+    max_abs: float
+    max_rel: float
+    checked: int
+    total: int
+    wrong: int
+    where: str = ""
+    drawing: tuple[str, ...] = ()
+    first: Difference | None = None
+
+
+def compare_output(
+    name: str,
+    got: NDArray[np.generic],
+    want: NDArray[np.generic],
+    tolerance: Tolerance,
+    written: NDArray[np.bool_] | None = None,
+) -> OutputCheck:
+    """Compare ``got`` with ``want`` (same number of elements); with ``written`` only where it is true."""
+    flat_got, flat_want = got.reshape(-1), np.broadcast_to(want, got.shape).reshape(-1)
+    mask = None if written is None else written.reshape(-1)
+    wrong, max_abs, max_rel = _scan(flat_got, flat_want, tolerance, mask)
+    count = int(np.count_nonzero(wrong))
+    checked = got.size if mask is None else int(np.count_nonzero(mask))
+    if not count:
+        return OutputCheck(name, max_abs, max_rel, checked, got.size, 0)
+    first = int(np.argmax(wrong))
+    index = tuple(int(i) for i in np.unravel_index(first, got.shape))
+    difference = Difference(name, index, _plain(flat_got[first]), _plain(flat_want[first]))
+    shaped = wrong.reshape(got.shape)
+    return OutputCheck(
+        name, max_abs, max_rel, checked, got.size, count, where_wrong(shaped), picture(shaped), difference
+    )
+
+
+def _scan(
+    got: NDArray[np.generic], want: NDArray[np.generic], tolerance: Tolerance, mask: NDArray[np.bool_] | None
+) -> tuple[NDArray[np.bool_], float, float]:
+    """The mask of wrong elements, and the largest absolute and relative difference (NaN when one is not a number)."""
+    wrong = np.zeros(got.size, dtype=np.bool_)
+    max_abs = max_rel = 0.0
+    exact = got.dtype.kind not in "fc" and tolerance.rtol == 0 and tolerance.atol == 0
+    for start in range(0, got.size, CHUNK):
+        part = slice(start, start + CHUNK)
+        here = None if mask is None else mask[part]
+        bad, absolute, relative = _compare(got[part], want[part], tolerance, exact)
+        if here is not None:
+            bad &= here
+            absolute, relative = absolute[here], relative[here]
+        wrong[part] = bad
+        if absolute.size:
+            max_abs, max_rel = max(max_abs, float(absolute.max())), max(max_rel, float(relative.max()))
+    return wrong, max_abs, max_rel
+
+
+def _compare(
+    got: NDArray[np.generic], want: NDArray[np.generic], tolerance: Tolerance, exact: bool
+) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
+    left, right = _wide(got), _wide(want)
+    with np.errstate(all="ignore"):
+        alike = (left == right) | (np.isnan(left) & np.isnan(right))
+        absolute = np.abs(left - right)
+        absolute[alike] = 0.0
+        absolute[np.isnan(absolute)] = np.inf
+        size = np.abs(right)
+        relative = np.divide(absolute, size, out=np.zeros_like(absolute), where=size > 0)
+        relative[np.isnan(relative)] = np.inf
+        if exact:
+            return got != want, absolute, relative
+        bad = ~alike & ~(absolute <= tolerance.atol + tolerance.rtol * size)
+        bad |= ~alike & ~np.isfinite(left)
+    return bad, absolute, relative
+
+
+def _wide(values: NDArray[np.generic]) -> NDArray[np.float64]:
+    if values.dtype.kind == "c":
+        raise TypeError("complex outputs cannot be compared; describe them as pairs of floats")
+    return values.astype(np.float64)
+
+
+def _plain(value: np.generic) -> float | int:
+    item = value.item()
+    return item if isinstance(item, int | float) else int(item)
+
+
+def summarize(checks: Sequence[OutputCheck], why: str, outputs: Mapping[str, str] | None = None) -> Verification:
+    """One verdict over all outputs; the first output that differs gives the picture."""
+    worst = next((check for check in checks if check.wrong), None)
+    return Verification(
+        verdict="ok" if worst is None else "differs",
+        max_abs=max((check.max_abs for check in checks), default=None),
+        max_rel=max((check.max_rel for check in checks), default=None),
+        checked=sum(check.checked for check in checks),
+        total=sum(check.total for check in checks),
+        why=why,
+        wrong=sum(check.wrong for check in checks),
+        where_wrong=worst.where if worst else "",
+        picture=worst.drawing if worst else (),
+        first_difference=worst.first if worst else None,
+        output_sha256=dict(outputs or {}),
+    )
+
+
+def unchecked(total: int, why: str, outputs: Mapping[str, str] | None = None) -> Verification:
+    """A verdict for outputs that nothing was compared with."""
+    return Verification("unchecked", None, None, 0, total, why=why, output_sha256=dict(outputs or {}))
+
+
+def explain(verification: Verification) -> str | None:
+    """One line for the table about what differs; None when nothing does."""
+    first = verification.first_difference
+    if verification.verdict != "differs" or first is None:
+        return None
+    index = ", ".join(str(i) for i in first.index)
+    return (
+        f"{verification.wrong:,} of {verification.checked:,} checked elements differ ({verification.where_wrong}), "
+        f"first {first.buffer}[{index}]: got {first.got!r}, want {first.want!r} ({verification.why})"
+    )
+
+
+def digest(array: NDArray[np.generic]) -> str:
+    """SHA-256 of the array's bytes in C order."""
+    return hashlib.sha256(memoryview(np.ascontiguousarray(array)).cast("B")).hexdigest()

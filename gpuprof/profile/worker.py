@@ -1,0 +1,181 @@
+"""The process that holds a device: ``python -m gpuprof.profile.worker FD``. See ``messages`` for what it answers."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpuprof.device.jobs import Job
+from gpuprof.device.opening import open_device
+from gpuprof.device.process import Failure, serve_connection
+from gpuprof.device.session import Session, StepCounters
+from gpuprof.errors import DeviceMemoryError, GpuprofError, LaunchError
+from gpuprof.profile.counting import counters_of
+from gpuprof.profile.messages import Check, Checked, Done, Drop, Load, Open, Opened, Sample, Sampled
+from gpuprof.profile.tolerance import default_tolerance
+from gpuprof.profile.verify import OutputCheck, compare_output, digest, summarize, unchecked
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gpuprof.results.model import Verification
+
+
+class Worker:
+    """Answers one message at a time. Holds the device, its buffers, and the jobs that are being timed."""
+
+    def __init__(self) -> None:
+        self._session: Session | None = None
+        self._timed: dict[str, Job] = {}
+        self._handlers: dict[type, Callable[[Any], object]] = {
+            Open: self._open,
+            Check: self._check,
+            Load: self._load,
+            Sample: self._sample,
+            Drop: self._drop,
+        }
+
+    def answer(self, message: object) -> object:
+        """The answer; an error that belongs to the variant becomes a Failure, fatal when the device is lost."""
+        try:
+            return self._handlers[type(message)](message)
+        except GpuprofError as error:
+            return Failure(type(error).__name__, str(error), self._is_lost())
+        except MemoryError as error:
+            return Failure("LaunchError", f"the host ran out of memory: {error}", False)
+
+    def close(self) -> None:
+        """Free the device; a lost one is left to the driver, which cleans up after the process."""
+        if self._session is not None and not self._is_lost():
+            self._session.close()
+            self._session.device.close()
+
+    @property
+    def session(self) -> Session:
+        """The open session."""
+        if self._session is None:
+            raise LaunchError("no device is open")
+        return self._session
+
+    def _is_lost(self) -> bool:
+        return self._session is not None and bool(getattr(self._session.device, "lost", False))
+
+    def _open(self, request: Open) -> Opened:
+        device = open_device(
+            request.device,
+            arch=request.arch,
+            budget=request.budget,
+            instruction_limit=request.instruction_limit,
+            threads=request.threads,
+            support=request.support,
+        )
+        self._session = Session(device)
+        return Opened(device.description)
+
+    def _check(self, request: Check) -> Checked:
+        self._timed.pop(request.jobs[0].label, None)
+        parts: list[OutputCheck] = []
+        digests: dict[str, str] = {}
+        why, damage, counted = "", None, ()
+        for seed, job in enumerate(request.jobs):
+            counted = self._pass(job, request.poison)
+            damage = damage or self.session.damage(job)
+            outputs = self.session.outputs(job)
+            if request.save:
+                save_outputs(outputs, request.save[seed])
+            if not digests:
+                digests = {name: digest(array) for name, array in outputs.items()}
+            if request.references:
+                checks, why = compare_all(request, request.references[seed], outputs, self._masks(job, counted))
+                parts += checks
+        self._timed[request.jobs[0].label] = request.jobs[0]
+        return Checked(self._verdict(request, parts, why, digests), counters_of(counted), damage)
+
+    def _verdict(
+        self, request: Check, parts: list[OutputCheck], why: str, digests: Mapping[str, str]
+    ) -> Verification:
+        if request.references:
+            return summarize(parts, why, digests)
+        total = sum(int(np.prod(spec.shape)) for spec in request.jobs[0].buffers if spec.output)
+        return unchecked(total, request.why_unchecked, digests)
+
+    def _pass(self, job: Job, poison: int) -> tuple[StepCounters, ...]:
+        try:
+            self.session.prepare(job, poison)
+        except DeviceMemoryError:
+            self.session.keep_only([job, *self._timed.values()])
+            self.session.prepare(job, poison)
+        return self.session.run(job)
+
+    def _masks(self, job: Job, counted: tuple[StepCounters, ...]) -> Mapping[str, NDArray[np.bool_] | None]:
+        """Where a sample of blocks ran, only what it wrote is compared."""
+        if not any(step.counters.scaled for step in counted):
+            return {}
+        return self.session.written(job)
+
+    def _load(self, request: Load) -> Done:
+        self._pass(request.job, 0xFF)
+        self._timed[request.job.label] = request.job
+        return Done()
+
+    def _sample(self, request: Sample) -> Sampled:
+        from gpuprof.device.clock import sample_job
+
+        return sample_job(self.session, self._timed[request.label], request)
+
+    def _drop(self, request: Drop) -> Done:
+        self._timed.pop(request.label, None)
+        return Done()
+
+
+def compare_all(
+    request: Check,
+    references: Mapping[str, Path],
+    outputs: Mapping[str, NDArray[np.generic]],
+    written: Mapping[str, NDArray[np.bool_] | None],
+) -> tuple[list[OutputCheck], str]:
+    """Every referenced output compared, and the tolerance's source."""
+    checks, rules = [], []
+    for name, path in references.items():
+        want = np.load(path, mmap_mode="r")
+        got = outputs[name]
+        tolerance = request.tolerance
+        if tolerance is None:
+            tolerance = default_tolerance(got.dtype.name, request.reductions.get(name, 1), want)
+        rules.append(describe(tolerance.source, tolerance.rtol, tolerance.atol))
+        checks.append(compare_output(name, got, want, tolerance, written.get(name)))
+    return checks, "; ".join(dict.fromkeys(rules))
+
+
+def describe(source: str, rtol: float, atol: float) -> str:
+    """The tolerance in words: which numbers, and where they come from."""
+    return f"tolerance rtol {rtol:g}, atol {atol:g} from the YAML" if source == "yaml" else f"tolerance by rule: {source}"
+
+
+def save_outputs(outputs: Mapping[str, NDArray[np.generic]], folder: Path) -> None:
+    """Write every output as ``folder/NAME.npy``."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, array in outputs.items():
+        np.save(folder / f"{name}.npy", array)
+
+
+def main() -> None:
+    """Serve until the parent says None or goes away."""
+    connection = serve_connection()
+    worker = Worker()
+    try:
+        while (message := connection.recv()) is not None:
+            connection.send(worker.answer(message))
+    except (EOFError, ConnectionResetError, BrokenPipeError):
+        pass
+    finally:
+        worker.close()
+    os._exit(0)  # a lost CUDA context must not be torn down by Python's exit
+
+
+if __name__ == "__main__":
+    main()
