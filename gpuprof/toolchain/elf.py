@@ -33,7 +33,7 @@ _RELA = struct.Struct("<QQq")
 
 @dataclass(frozen=True)
 class Section:
-    """One section. ``data`` is empty for one that takes only space (``.nv.shared``); ``size`` is its length in bytes."""
+    """One section, ``size`` bytes long; ``data`` is empty for one that takes only space (``.nv.shared``)."""
 
     index: int
     name: str

@@ -17,6 +17,7 @@ class BuildRequest:
     defines: Mapping[str, str] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
     include: tuple[Path, ...] = ()
+    folder: Path | None = None  #: what relative paths in ``flags`` count from; None: the current folder
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,161 @@
+"""One nvcc process: a unit in, a cubin in the cache and its log out."""
+
+from __future__ import annotations
+
+import hashlib
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpuprof.errors import BuildError, GpuprofError
+from gpuprof.toolchain import manifest, nvcc
+from gpuprof.toolchain.cache import Cache, write_atomically
+from gpuprof.toolchain.diagnostics import Failure, explain
+from gpuprof.toolchain.elf import read_cubin
+from gpuprof.toolchain.manifest import Entry, FileHashes
+from gpuprof.toolchain.nvcc import Unit
+from gpuprof.toolchain.process import Finished, Processes
+from gpuprof.toolchain.tools import Tool, Toolchain, wheel_folders
+
+
+@dataclass(frozen=True)
+class Compiled:
+    """A unit and its cubin in the cache; ``entry`` lacks the symbol."""
+
+    unit: Unit
+    cubin: Path
+    entry: Entry
+    log: str
+
+
+class Compiler:
+    """Starts nvcc; used from several threads."""
+
+    def __init__(
+        self, tools: Toolchain, cache: Cache, processes: Processes, timeout: float, ccbin: str | None = None
+    ) -> None:
+        self._tools = tools
+        self._cache = cache
+        self._processes = processes
+        self._timeout = timeout
+        self._ccbin = ccbin
+
+    def compile(self, unit: Unit) -> Compiled:
+        """A cubin with line information; raises BuildError, MissingToolError."""
+        with work_folder() as work:
+            command = self._command(unit, work, ["-cubin", "-MD", "-MF", "unit.d", *nvcc.verbose_ptxas(unit.flags)])
+            started = time.monotonic()
+            finished = self._run(command, unit, work)
+            seconds = time.monotonic() - started
+            data = (work / "unit.out").read_bytes()
+            files = self._dependencies(work, unit)
+        digest = hashlib.sha256(data).hexdigest()
+        path = self._cache.path("cubins", digest, ".cubin")
+        _keep(path, data)
+        hashes = FileHashes()
+        entry = Entry(
+            files=tuple((name, hashes.of(name) or "") for name in files.files),
+            system=manifest.stamps(files.system),
+            absent=manifest.absent_places(files.files, unit.search_folders),
+            cubin_sha256=digest,
+            symbol="",
+            command=tuple(command),
+            seconds=seconds,
+            log=finished.output,
+        )
+        return Compiled(unit, path, entry, finished.output)
+
+    def ptx(self, unit: Unit) -> str:
+        """PTX with line information; raises BuildError, MissingToolError."""
+        with work_folder() as work:
+            self._run(self._command(unit, work, ["-ptx"]), unit, work)
+            return (work / "unit.out").read_text("utf-8", "replace")
+
+    def probe(self, unit: Unit, instance: str | None) -> str | None:
+        """The mangled name of an instance whose spelling does not give it: the address of a pointer set to it."""
+        if instance is None:
+            return None
+        only = unit.with_instances([instance])
+        with work_folder() as work:
+            try:
+                self._run(self._command(only, work, ["-cubin"], probes=True), only, work)
+                facts = read_cubin(work / "unit.out")
+            except GpuprofError:
+                return None
+        place = next((symbol for symbol in facts.symbols if symbol.name == f"{nvcc.PROBE}0"), None)
+        if place is None:
+            return None
+        targets = (each for each in facts.relocations if each.section == place.section and each.offset == place.value)
+        return next((target.symbol for target in targets), None)
+
+    def _command(self, unit: Unit, work: Path, arguments: Sequence[str], *, probes: bool = False) -> list[str]:
+        links = self._cache.root / "links"
+        source = nvcc.safe_source(unit.source, links)
+        if unit.instances:
+            text = nvcc.unit_text(source, unit.instances, probes=probes)
+            source = work / nvcc.UNIT_NAME
+            source.write_text(text, encoding="utf-8", errors="surrogateescape")
+        host = ["-ccbin", self._ccbin] if self._ccbin else []
+        command = nvcc.command_line(self._tools.require("nvcc"), unit, [*arguments, *host], links)
+        return [*command, "-o", "unit.out", "-x", "cu", str(source)]
+
+    def _run(self, command: Sequence[str], unit: Unit, work: Path) -> Finished:
+        tool = self._tools.require("nvcc")
+        try:
+            finished = self._processes.run(command, work, nvcc.environment(work), self._timeout)
+        except InterruptedError:
+            raise BuildError("interrupted") from None
+        except OSError as error:
+            raise BuildError(f"cannot start {tool.path}: {error.strerror or error}") from None
+        if finished.timed_out:
+            raise BuildError(f"nvcc took longer than {self._timeout:g} s (--build-timeout)", finished.output)
+        if finished.returncode != 0 or not (work / "unit.out").is_file():
+            failure = Failure(
+                log=finished.output,
+                source=unit.source,
+                arch=unit.arch,
+                instances=unit.instances,
+                folders=unit.search_folders,
+                known_archs=lambda: known_archs(tool),
+            )
+            raise BuildError(explain(failure), finished.output)
+        return finished
+
+    def _dependencies(self, work: Path, unit: Unit) -> manifest.Dependencies:
+        try:
+            text = (work / "unit.d").read_text("utf-8", "surrogateescape")
+        except OSError:
+            text = ""
+        toolkit = (self._tools.require("nvcc").path.resolve().parent.parent, *wheel_folders("include"))
+        return manifest.sort_dependencies([str(unit.source), *manifest.read_dependencies(text)], toolkit, work)
+
+
+def known_archs(tool: Tool) -> list[str]:
+    """What ``nvcc --list-gpu-code`` prints, sorted; empty when it does not."""
+    try:
+        done = subprocess.run([str(tool.path), "--list-gpu-code"], capture_output=True, text=True, timeout=60)
+    except (OSError, subprocess.TimeoutExpired):
+        return []
+    names = {word for word in done.stdout.split() if word.startswith("sm_")}
+    return sorted(names, key=lambda name: (int("".join(filter(str.isdigit, name)) or 0), name))
+
+
+@contextmanager
+def work_folder() -> Iterator[Path]:
+    """A private temporary folder whose name nvcc's shell can be given."""
+    base = tempfile.gettempdir()
+    usable = base if not nvcc.UNSAFE & set(base) else "/tmp"
+    with tempfile.TemporaryDirectory(prefix="gpuprof-", dir=usable, ignore_cleanup_errors=True) as folder:
+        yield Path(folder)
+
+
+def _keep(path: Path, data: bytes) -> None:
+    try:
+        if not path.is_file() or path.read_bytes() != data:
+            write_atomically(path, data)
+    except OSError as error:
+        raise BuildError(f"cannot write the build cache: {path}: {error.strerror or error}") from None
