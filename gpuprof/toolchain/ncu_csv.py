@@ -72,15 +72,17 @@ def parse_ncu_csv(text: str) -> tuple[NcuLaunch, ...]:
 def _table(lines: Sequence[str]) -> tuple[list[str], list[list[str]]]:
     """Head and rows; rows of another width (messages, program output) are left out, a torn last row is an error."""
     relevant = [lines[0].lstrip("\ufeff"), *(line for line in lines[1:] if line.startswith('"'))]
+    if any(line.count('"') % 2 for line in relevant):
+        raise ProfilerError("ncu's output is damaged: a row ends within a field: was it cut short?")
     try:
         records = [record for record in csv.reader(relevant) if record]
     except csv.Error as error:
         raise ProfilerError(f"ncu's output is damaged: {error}") from None
     head = [name.strip() for name in records[0]]
-    torn = [record for record in records[1:] if len(record) != len(head)]
-    if torn:
+    torn = next((len(record) for record in records[1:] if len(record) != len(head)), None)
+    if torn is not None:
         raise ProfilerError(
-            f"ncu's output is damaged: a row has {len(torn[0])} fields where the head has {len(head)}: was it cut short?"
+            f"ncu's output is damaged: a row has {torn} fields where the head has {len(head)}: was it cut short?"
         )
     return head, records[1:]
 
