@@ -22,7 +22,7 @@ SMALLEST_NORMAL = np.float32(2.0**-126)
 
 def canonical(value: F32) -> F32:
     """Every NaN as 0x7fffffff, the only one that FP32 arithmetic returns; the maximum shows if one is there."""
-    if value.size and np.isnan(value.max()):
+    if value.size and np.isnan(np.max(value)):
         return np.where(np.isnan(value), CANONICAL_NAN, value)
     return value
 
@@ -56,7 +56,7 @@ def round_double(total: F64, error: F64 | None, mode: str, keep_plus: Bool | Non
     ``keep_plus`` marks zero sums that stay +0 when rounding down (of two +0); any other exact zero sum is -0 there.
     """
     if mode == "RN":
-        return single(total if error is None else _sticky(total, error))
+        return single(total if error is None else to_odd(total, error))
     nearest = single(total)
     lost = np.sign(total - nearest)
     if error is not None:
@@ -68,7 +68,7 @@ def round_double(total: F64, error: F64 | None, mode: str, keep_plus: Bool | Non
     return result
 
 
-def _sticky(total: F64, error: F64) -> F64:
+def to_odd(total: F64, error: F64) -> F64:
     """Round to odd: an inexact sum with an even last bit moves one place towards its error.
 
     A later rounding to nearest of at most 51 bits is then the single rounding of the exact value.
