@@ -1,1 +1,48 @@
-"""experiment"""
+"""The YAML: schema, expressions, expansion into variants, buffers, references and expectations.
+
+``load`` reads a file; everything else works on the frozen values of ``experiment.model``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpuprof.experiment.bundled import find_config, find_kernel
+
+if TYPE_CHECKING:
+    from gpuprof.experiment.model import Experiment
+
+__all__ = ["find_config", "find_kernel", "load"]
+
+
+def load(
+    path: Path,
+    *,
+    overrides: Mapping[str, str] | None = None,
+    arch: str | None = None,
+    default_arch: str | None = None,
+) -> Experiment:
+    """Read, check and expand an experiment; builds nothing.
+
+    ``overrides`` replace values of sizes and parameters (``{"M": "256", "TILE": "16,32"}``). ``arch`` is the command
+    line's choice and ``default_arch`` what is built for when the YAML has none: with either, shared memory is checked
+    against that architecture's limit, else against the most that any GPU allows.
+
+    Raises ConfigError with every mistake of the file, UsageError for an override that names nothing.
+    """
+    from gpuprof.experiment.collect import Collector
+    from gpuprof.experiment.document import read_document
+    from gpuprof.experiment.expand import Expander
+    from gpuprof.experiment.problems import validate
+
+    document = read_document(path)
+    validated = validate(document)
+    collector = Collector(document, validated.dropped)
+    if validated.model is None:
+        collector.raise_if_any(validated.problems)
+        raise AssertionError("a file that cannot be validated has problems")
+    experiment = Expander(validated.model, path, collector, overrides or {}, arch, default_arch).expand()
+    collector.raise_if_any(validated.problems)
+    return experiment

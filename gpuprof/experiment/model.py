@@ -30,6 +30,9 @@ class Fill:
     high: Number = 1.0
     seed: int = 0
     file: Path | None = None
+    mean: Number = 0.0
+    std: Number = 1.0
+    names: tuple[tuple[str, Number | str], ...] = ()  #: sizes and parameters that the expression reads
 
 
 @dataclass(frozen=True)

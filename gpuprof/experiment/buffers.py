@@ -1,0 +1,124 @@
+"""From the YAML's buffers to arrays with shapes and fills, at one point."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from gpuprof.errors import ExpressionError
+from gpuprof.experiment import fills, limits
+from gpuprof.experiment.collect import Collector, Skip
+from gpuprof.experiment.document import Path_
+from gpuprof.experiment.model import Buffer, Fill, Number
+from gpuprof.experiment.points import Point
+from gpuprof.experiment.schema import BufferModel, RandomFill
+
+
+class BufferBuilder:
+    """Builds buffers, each distinct one checked once: its shape, its size, and its fill at both ends."""
+
+    def __init__(self, collector: Collector, config: Path) -> None:
+        self._collector = collector
+        self._folder = config.resolve().parent
+        self._sampled: set[Buffer] = set()
+
+    def build(self, path: Path_, name: str, model: BufferModel, point: Point) -> Buffer:
+        """The buffer; raises Skip after reporting what is wrong with it."""
+        self._check_roles(path, model)
+        shape = self._shape((*path, "shape"), model, point)
+        fill = self._fill((*path, "fill"), model, point)
+        buffer = Buffer(name, model.dtype, shape, fill, output=model.output, scratch=model.scratch)
+        if buffer not in self._sampled:
+            self._sampled.add(buffer)
+            with self._collector.at((*path, "fill")):
+                fills.sample(fill, buffer)
+        return buffer
+
+    def _check_roles(self, path: Path_, model: BufferModel) -> None:
+        if model.output and model.scratch:
+            self._collector.add((*path, "scratch"), "a buffer is an `output` or `scratch`, not both")
+        if model.fill is None and not model.output and not model.scratch and not self._collector.is_dropped(path):
+            message = (
+                "`fill` is missing: an input holds something (a buffer that the kernel writes says `output: true`)"
+            )
+            self._collector.add(path, message, "fill")
+
+    def _shape(self, path: Path_, model: BufferModel, point: Point) -> tuple[int, ...]:
+        extents = []
+        for position, text in enumerate(model.shape):
+            place = (*path, position) if (*path, position) in self._collector.document.lines else path
+            extent = self._collector.integer(place, text, point.scope)
+            if extent < 1:
+                shown = f"`{text}` is {extent}" if str(text) != str(extent) else f"is {extent}"
+                self._collector.add(place, f"{shown}; an extent is at least 1")
+                raise Skip
+            extents.append(extent)
+        size = np.dtype(model.dtype).itemsize
+        total = size
+        for extent in extents:
+            total *= extent
+        if total > limits.MAX_BUFFER_BYTES:
+            message = (
+                f"{extents} of {model.dtype} are {total:,} bytes; a buffer has at most {limits.MAX_BUFFER_BYTES:,}"
+            )
+            self._collector.add(path, message)
+            raise Skip
+        return tuple(extents)
+
+    def _fill(self, path: Path_, model: BufferModel, point: Point) -> Fill:
+        fill = model.fill
+        if fill is None:
+            return Fill("poison")
+        if isinstance(fill, RandomFill):
+            return self._random(path, fill, model.dtype, point)
+        if isinstance(fill, (bool, int, float)):
+            return Fill("constant", value=fill)
+        if fill in ("random", "uniform", "normal", "integers"):
+            distribution = fills.default_distribution(model.dtype) if fill == "random" else fill
+            return self._random(path, RandomFill.model_validate({"random": distribution}), model.dtype, point)
+        if fill.endswith(".npy"):
+            return Fill("file", file=self._folder / fill)
+        return self._expression(path, fill, point)
+
+    def _expression(self, path: Path_, text: str, point: Point) -> Fill:
+        """Only what the expression reads is kept, so that equal fills of different points are equal."""
+        scope = point.scope
+        try:
+            expression = fills.parse_fill(text)
+        except ExpressionError as error:
+            self._collector.add(path, str(error))
+            raise Skip from None
+        self._collector.known(path, expression, {"i", *scope}, {})
+        names = tuple((name, scope[name]) for name in sorted(expression.names - {"i"}))
+        return Fill("expression", expression=text, names=names)  # type: ignore[arg-type]
+
+    def _random(self, path: Path_, fill: RandomFill, dtype: str, point: Point) -> Fill:
+        distribution = fill.random
+        self._check_random_keys(path, fill)
+        if np.dtype(dtype).kind != "f" and distribution != "integers":
+            self._collector.add((*path, "random"), f"a {dtype} buffer takes `random: integers`")
+            raise Skip
+
+        def value(key: str, default: Number) -> Any:
+            text = getattr(fill, key)
+            return default if text is None else self._collector.number((*path, key), text, point.scope)
+
+        low, high = fills.DEFAULT_RANGE[distribution]
+        low, high = value("low", low), value("high", high)
+        mean, std = value("mean", 0.0), value("std", 1.0)
+        if not low < high:
+            self._collector.add(path, f"low is {low} and high {high}; low must be below high")
+            raise Skip
+        if std < 0:
+            self._collector.add((*path, "std"), f"is {std}; a deviation is at least 0")
+            raise Skip
+        return Fill("random", distribution=distribution, low=low, high=high, mean=mean, std=std, seed=fill.seed)
+
+    def _check_random_keys(self, path: Path_, fill: RandomFill) -> None:
+        wrong: Mapping[str, tuple[str, ...]] = {"normal": ("low", "high")}
+        for key in wrong.get(fill.random, ("mean", "std")):
+            if getattr(fill, key) is not None:
+                self._collector.add((*path, key), f"does not go with `random: {fill.random}`")

@@ -1,0 +1,144 @@
+"""Gathering the mistakes of one file while its variants are expanded, so that all are told at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from gpuprof.errors import ConfigError, ConfigProblem, ExpressionError, UsageError
+from gpuprof.experiment.document import Document, Path_
+from gpuprof.experiment.expressions import Expression, parse, unknown
+from gpuprof.experiment.operators import Value
+
+
+class Skip(Exception):
+    """The value cannot be had because of a mistake that is already reported."""
+
+
+@dataclass
+class _Mistake:
+    message: str
+    point: str
+    others: set[str] = field(default_factory=set)
+
+
+class Collector:
+    """Problems by place: a mistake that many points share is told once, with their number."""
+
+    def __init__(self, document: Document, dropped: Iterable[Path_] = ()) -> None:
+        self.document = document
+        self.dropped = frozenset(dropped)
+        self.point = ""
+        self._first: dict[tuple[Path_, str], _Mistake] = {}
+        self._parsed: dict[tuple[Path_, str], Expression | None] = {}
+        self._declaring = ("sizes", "buffers", "params")
+
+    def add(self, path: Path_, message: str, kind: str = "") -> None:
+        """Report ``message`` at ``path``; ``kind`` tells several mistakes of one place apart."""
+        mistake = self._first.setdefault((path, kind), _Mistake(message, self.point))
+        if mistake.point != self.point:
+            mistake.others.add(self.point)
+
+    @contextmanager
+    def at(self, path: Path_) -> Iterator[None]:
+        """Report an error of the block at ``path`` and go on."""
+        try:
+            yield
+        except Skip:
+            pass
+        except (ExpressionError, UsageError) as error:
+            self.add(path, str(error))
+
+    def is_dropped(self, path: Path_) -> bool:
+        """Whether a value at or under ``path`` was wrong and is already reported."""
+        return any(drop[: len(path)] == path or path[: len(drop)] == drop for drop in self.dropped)
+
+    def expression(self, path: Path_, text: str | int | float, *, texts: bool = False) -> Expression:
+        """The parsed expression; a mistake in it is told once. Raises Skip."""
+        key = (path, str(text))
+        if key not in self._parsed:
+            self._parsed[key] = None
+            with self.at(path):
+                self._parsed[key] = parse(text, texts=texts)
+        parsed = self._parsed[key]
+        if parsed is None:
+            raise Skip
+        return parsed
+
+    def known(self, path: Path_, expression: Expression, names: Iterable[str], hints: Mapping[str, str]) -> None:
+        """Every name of the expression is declared, or is reported with the nearest one. Raises Skip."""
+        missing = sorted(expression.names.difference(names))
+        for name in missing:
+            if self._was_declared(name):
+                continue
+            message = hints.get(name) or unknown(name, sorted(names))
+            self.add(path, f"`{expression.text}`: {message}", name)
+        if missing:
+            raise Skip
+
+    def evaluate(
+        self, path: Path_, text: str | int | float, scope: Mapping[str, Value], hints: Mapping[str, str] | None = None
+    ) -> Value:
+        """The value of an expression of the YAML; mistakes are reported. Raises Skip."""
+        expression = self.expression(path, text, texts=True)
+        self.known(path, expression, scope, hints or {})
+        try:
+            return expression.evaluate(scope)
+        except ExpressionError as error:
+            self.add(path, f"{error}{values_of(expression, scope)}")
+            raise Skip from None
+
+    def integer(
+        self, path: Path_, text: str | int | float, scope: Mapping[str, Value], hints: Mapping[str, str] | None = None
+    ) -> int:
+        """An expression that must give an integer; 64.0 counts as one. Raises Skip."""
+        value = self.evaluate(path, text, scope, hints)
+        if isinstance(value, float) and value.is_integer() and abs(value) < 1 << 53:
+            return int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            shown = f"'{value}'" if isinstance(value, str) else value if isinstance(value, (int, float)) else "an array"
+            hint = "; use cdiv(a, b) or //" if isinstance(value, float) else ""
+            of = f"`{text}` is {shown}" if str(text) != str(value) else f"{shown}"
+            self.add(path, f"expected an integer, and {of}{hint}")
+            raise Skip
+        return value
+
+    def number(
+        self, path: Path_, text: str | int | float, scope: Mapping[str, Value], hints: Mapping[str, str] | None = None
+    ) -> int | float:
+        """An expression that must give one number. Raises Skip."""
+        value = self.evaluate(path, text, scope, hints)
+        if isinstance(value, (int, float)):
+            return value
+        self.add(path, f"expected a number, and `{text}` is {'text' if isinstance(value, str) else 'an array'}")
+        raise Skip
+
+    def _was_declared(self, name: str) -> bool:
+        """Whether the name's own declaration was wrong, or all of its section's."""
+        for drop in self.dropped:
+            for position, part in enumerate(drop):
+                if part in self._declaring and (drop[position + 1 :] == () or drop[position + 1] == name):
+                    return True
+        return False
+
+    def raise_if_any(self, before: Iterable[ConfigProblem] = ()) -> None:
+        """Raise ConfigError with everything found, in the order of the file's lines."""
+        problems = [*before, *(self._told(path, mistake) for (path, _), mistake in self._first.items())]
+        if problems:
+            raise ConfigError(tuple(sorted(problems, key=lambda problem: problem.line or 0)))
+
+    def _told(self, path: Path_, mistake: _Mistake) -> ConfigProblem:
+        message = mistake.message
+        if mistake.point and "/" in mistake.point:
+            more = f" and {len(mistake.others)} more" if mistake.others else ""
+            message += f" (at {mistake.point}{more})"
+        return self.document.problem(path, message)
+
+
+def values_of(expression: Expression, scope: Mapping[str, Value]) -> str:
+    """`` with N = 0``: the scalars that an expression read, for a message."""
+    parts = [
+        f"{name} = {scope[name]}" for name in sorted(expression.names) if isinstance(scope.get(name), (int, float))
+    ]
+    return f" with {', '.join(parts)}" if parts else ""

@@ -1,0 +1,269 @@
+"""From a validated YAML to an Experiment: every variant at every point, every expression evaluated."""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+
+from gpuprof.errors import GpuprofError
+from gpuprof.experiment import references, selection
+from gpuprof.experiment.buffers import BufferBuilder
+from gpuprof.experiment.collect import Collector, Skip
+from gpuprof.experiment.document import Path_
+from gpuprof.experiment.model import (
+    Buffer,
+    Experiment,
+    Fill,
+    HostStep,
+    KernelStep,
+    Step,
+    Tolerance,
+    Variant,
+    Work,
+)
+from gpuprof.experiment.points import (
+    MAX_POINTS,
+    Point,
+    axes_of,
+    check_declarations,
+    check_overrides,
+    expand_points,
+)
+from gpuprof.experiment.schema import BufferModel, ExperimentModel, StepModel, VariantModel, WorkModel
+from gpuprof.experiment.steps import StepBuilder
+
+MAX_VARIANTS = 5_000
+
+
+class Expander:
+    """Holds what all variants of one file share; ``expand`` gives the Experiment or reports to the collector."""
+
+    def __init__(
+        self,
+        model: ExperimentModel,
+        path: Path,
+        collector: Collector,
+        overrides: Mapping[str, str],
+        arch: str | None = None,
+        default_arch: str | None = None,
+    ) -> None:
+        self.model = model
+        self.path = path
+        self.collector = collector
+        self.overrides = overrides
+        self._yaml_arch = self._arch(model.arch)
+        self._limits_arch = next((a for a in (arch, self._yaml_arch, default_arch) if a not in (None, "native")), None)
+        self._buffers = BufferBuilder(collector, path)
+        self._sources: dict[str, Path | str] = {}
+        self._include = self._folders(("include",), model.include)
+
+    def expand(self) -> Experiment:
+        """Every variant; what could not be built is reported in the collector."""
+        check_overrides(self.model, self.overrides)
+        check_declarations(self.model, self.collector)
+        variants: list[Variant] = []
+        dropped = 0
+        if self._too_many():
+            return self._experiment((), 0)
+        for family, variant in self.model.variants.items():
+            axes = axes_of(self.model, family, variant, self.overrides)
+            for point in expand_points(family, axes, variant.where, self.collector):
+                if point is None:
+                    dropped += 1
+                    continue
+                self.collector.point = point.label
+                try:
+                    variants.append(self._variant(family, variant, point))
+                except Skip:
+                    continue
+                finally:
+                    self.collector.point = ""
+        self._check_labels(variants, dropped)
+        self._check_baseline(variants)
+        return self._experiment(tuple(references.resolve(variants, self.collector)), dropped)
+
+    def _experiment(self, variants: tuple[Variant, ...], dropped: int) -> Experiment:
+        model = self.model
+        return Experiment(
+            name=model.name or self.path.stem,
+            description=" ".join(model.description.split()),
+            path=self.path,
+            variants=variants,
+            baseline=model.baseline,
+            expect=references.expectations(model, self.collector, variants),
+            dropped=dropped,
+            arch=self._yaml_arch,
+            iters=model.iters,
+        )
+
+    def _too_many(self) -> bool:
+        total = 0
+        for family, variant in self.model.variants.items():
+            axes = axes_of(self.model, family, variant, self.overrides)
+            points = math.prod(len(axis.values) for axis in axes)
+            total += points
+            if total > MAX_POINTS:
+                lists = ", ".join(f"{axis.name}: {len(axis.values)}" for axis in axes if len(axis.values) > 1)
+                message = f"the lists multiply to {points:,} points ({lists}); all variants have at most {MAX_POINTS:,}"
+                self.collector.add(("variants", family), message)
+                return True
+        return False
+
+    def _check_labels(self, variants: list[Variant], dropped: int) -> None:
+        if len(variants) > MAX_VARIANTS:
+            message = f"expand to {len(variants):,}; the limit is {MAX_VARIANTS:,}: shorten the lists or use `where`"
+            self.collector.add(("variants",), message)
+        seen: set[str] = set()
+        for variant in variants:
+            if variant.label in seen:
+                message = f"'{variant.label}' arises twice; a list holds the same value twice"
+                self.collector.add(("variants", variant.family), message, "twice")
+            seen.add(variant.label)
+        if not variants and dropped:
+            self.collector.add(("variants",), f"`where` dropped all {dropped} points; nothing is left to run")
+
+    def _check_baseline(self, variants: list[Variant]) -> None:
+        name = self.model.baseline
+        if name is None or name in self.model.variants:
+            return
+        if not any(selection.matches(name, variant.family, variant.label) for variant in variants):
+            known = [*self.model.variants, *(variant.label for variant in variants)]
+            self.collector.add(("baseline",), references.no_variant(name, known))
+
+    def _variant(self, family: str, model: VariantModel, point: Point) -> Variant:
+        base: Path_ = ("variants", family)
+        buffers = self._all_buffers(base, model, point)
+        hints = {name: f"'{name}' is a buffer, not a number" for name in buffers}
+        builder = StepBuilder(self.collector, self.path, self._limits_arch, point, buffers, hints, self._sources)
+        steps = self._steps(base, model, builder)
+        flags = self._flags(builder, ("flags",), self.model.flags) + self._flags(builder, (*base, "flags"), model.flags)
+        return Variant(
+            label=point.label,
+            family=family,
+            parameters=point.parameters,
+            sizes=point.sizes,
+            buffers=buffers,
+            steps=steps,
+            reference=references.reference(self.model, family, model, point, buffers, self.collector),
+            tolerance=self._tolerance(base, model, point),
+            work=self._work(base, model, point, hints),
+            iters=model.iters or self.model.iters,
+            arch=self._yaml_arch,
+            flags=flags,
+            include=self._include + self._folders((*base, "include"), model.include),
+            host_only=any(isinstance(step, HostStep) for step in steps),
+        )
+
+    def _all_buffers(self, base: Path_, model: VariantModel, point: Point) -> dict[str, Buffer]:
+        """Every buffer; one with a mistake is there as a stand-in, so that nothing else is reported for it."""
+        places: dict[str, tuple[Path_, BufferModel]] = {
+            name: (("buffers", name), buffer) for name, buffer in self.model.buffers.items()
+        }
+        places |= {name: ((*base, "buffers", name), buffer) for name, buffer in model.buffers.items()}
+        built = {}
+        for name, (path, buffer) in places.items():
+            try:
+                built[name] = self._buffers.build(path, name, buffer, point)
+            except Skip:
+                built[name] = Buffer(name, buffer.dtype, (1,), Fill("constant"), buffer.output, buffer.scratch)
+        return built
+
+    def _steps(self, base: Path_, model: VariantModel, builder: StepBuilder) -> tuple[Step, ...]:
+        if model.steps is None:
+            if self.collector.is_dropped((*base, "steps")):
+                raise Skip
+            return (builder.build(base, model),)
+        for key in sorted(model.model_fields_set & set(StepModel.model_fields) - {"source", "name"}):
+            self.collector.add((*base, key), "stands beside `steps`; move it into a step")
+        built = []
+        failed = False
+        for position, step in enumerate(model.steps):
+            try:
+                built.append(builder.build((*base, "steps", position), step, model.source))
+            except Skip:
+                failed = True
+        if failed:
+            raise Skip
+        if not any(step.timed for step in built):
+            self.collector.add((*base, "steps"), "no step is timed; at least one must be")
+        if not any(isinstance(step, (KernelStep, HostStep)) for step in built):
+            self.collector.add((*base, "steps"), "no step launches a kernel or calls a host function")
+        return tuple(built)
+
+    def _flags(self, builder: StepBuilder, path: Path_, flags: list[str]) -> tuple[str, ...]:
+        return absolute_folders(builder.texts(path, flags), self.path.resolve().parent)
+
+    def _folders(self, path: Path_, folders: list[str]) -> tuple[Path, ...]:
+        """Include folders: beside the YAML, else in the current folder."""
+        found = []
+        for position, folder in enumerate(folders):
+            beside, here = self.path.resolve().parent / folder, Path.cwd() / folder
+            if not beside.is_dir() and not here.is_dir():
+                message = f"no folder '{folder}' (searched: {beside.parent}, {here.parent})"
+                self.collector.add((*path, position), message)
+            found.append(beside if beside.is_dir() else here)
+        return tuple(found)
+
+    def _tolerance(self, base: Path_, model: VariantModel, point: Point) -> Tolerance | None:
+        own = model.tolerance is not None
+        tolerance = model.tolerance if own else self.model.tolerance
+        path: Path_ = (*base, "tolerance") if own else ("tolerance",)
+        if tolerance is None:
+            return None
+        values = {}
+        for key in ("rtol", "atol"):
+            values[key] = float(self.collector.number((*path, key), getattr(tolerance, key), point.scope))
+            if not 0 <= values[key] < math.inf:
+                self.collector.add((*path, key), f"is {values[key]}; a tolerance is a finite number from 0 up")
+        return Tolerance(values["rtol"], values["atol"])
+
+    def _work(self, base: Path_, model: VariantModel, point: Point, hints: Mapping[str, str]) -> Work:
+        own = model.work is not None
+        work = (model.work if own else self.model.work) or WorkModel.model_validate({})
+        path: Path_ = (*base, "work") if own else ("work",)
+        values: dict[str, float | None] = {}
+        for key in ("flop", "bytes"):
+            text = getattr(work, key)
+            values[key] = None
+            if text is not None:
+                number = self.collector.number((*path, key), text, point.scope, hints)
+                if not 0 <= number < math.inf:
+                    self.collector.add((*path, key), f"is {number}; work is a finite number from 0 up")
+                values[key] = float(number)
+        return Work(values["flop"], values["bytes"])
+
+    def _arch(self, text: str | None) -> str | None:
+        if text is None or text == "native":
+            return text
+        from gpuprof.toolchain.arch_choice import parse_arch
+
+        try:
+            return parse_arch(text)
+        except GpuprofError as error:
+            self.collector.add(("arch",), str(error))
+            return None
+
+
+_FOLDER_FLAGS = ("-I", "--include-path", "-isystem", "--system-include", "-include", "--pre-include")
+
+
+def absolute_folders(flags: tuple[str, ...], folder: Path) -> tuple[str, ...]:
+    """Relative folders in include flags, made to count from the YAML's folder; a text of several words is split."""
+    words = [word for flag in flags for word in (shlex.split(flag) if flag.startswith("-") else [flag])]
+    result: list[str] = []
+    for word in words:
+        if result and result[-1] in _FOLDER_FLAGS:
+            result.append(_absolute(word, folder))
+        elif match := re.match(r"(-I|--include-path=|--system-include=|-isystem=|-include=|--pre-include=)(.+)", word):
+            result.append(match[1] + _absolute(match[2], folder))
+        else:
+            result.append(word)
+    return tuple(result)
+
+
+def _absolute(text: str, folder: Path) -> str:
+    beside, here = folder / text, Path.cwd() / text
+    return str(beside if beside.exists() or not here.exists() else here)

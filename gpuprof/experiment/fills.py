@@ -1,0 +1,144 @@
+"""What buffers hold before the first launch."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuprof.errors import ExpressionError
+from gpuprof.experiment.expressions import Expression, parse
+from gpuprof.experiment.functions import FUNCTIONS
+from gpuprof.experiment.model import Buffer, Fill, Number
+
+#: ``low`` and ``high`` of a random fill that gives none.
+DEFAULT_RANGE: Mapping[str, tuple[Number, Number]] = {
+    "uniform": (0.0, 1.0),
+    "integers": (0, 100),
+    "normal": (0.0, 1.0),
+}
+BLOCK = 1 << 20  #: elements that an expression is evaluated for at once
+ELEMENTWISE = tuple(name for name, function in FUNCTIONS.items() if function.elementwise)
+POISON_BYTE = 0xFF  #: four or eight of them are a NaN, two are a half's NaN, and -1 as an integer
+
+
+def materialize(buffer: Buffer, *, seed_offset: int = 0) -> NDArray[Any]:
+    """The buffer's initial contents, of its dtype and shape; ``seed_offset`` is added to a random fill's seed.
+
+    Raises ExpressionError where the fill cannot be evaluated or does not fit the dtype.
+    """
+    fill = buffer.fill
+    if fill.kind == "poison":
+        raw = np.full(buffer.elements * np.dtype(buffer.dtype).itemsize, POISON_BYTE, dtype=np.uint8)
+        return raw.view(buffer.dtype).reshape(buffer.shape)
+    if fill.kind == "file":
+        return load_array(buffer)
+    if fill.kind == "random":
+        return _random(buffer, seed_offset)
+    if fill.kind == "constant":
+        value = _converted(np.asarray([fill.value]), buffer)[0]
+        return np.full(buffer.shape, value, dtype=buffer.dtype)
+    return _evaluated(buffer)
+
+
+def parse_fill(text: str) -> Expression:
+    """A fill's expression: elementwise functions only, since it is evaluated block by block."""
+    return parse(text, functions=ELEMENTWISE)
+
+
+def sample(fill: Fill, buffer: Buffer) -> None:
+    """Evaluate a fill at the buffer's first and last elements; raises ExpressionError as ``materialize`` would."""
+    if fill.kind == "constant":
+        _converted(np.asarray([fill.value]), buffer)
+    elif fill.kind == "file":
+        load_array(buffer, header_only=True)
+    elif fill.kind == "expression":
+        count = buffer.elements
+        expression = parse(fill.expression, functions=ELEMENTWISE)
+        ends = np.unique(np.concatenate([np.arange(min(32, count)), np.arange(max(0, count - 32), count)]))
+        _block(expression, fill, buffer, ends.astype(np.int64))
+
+
+def _evaluated(buffer: Buffer) -> NDArray[Any]:
+    expression = parse(buffer.fill.expression, functions=ELEMENTWISE)
+    result = np.empty(buffer.elements, dtype=buffer.dtype)
+    for start in range(0, buffer.elements, BLOCK):
+        index = np.arange(start, min(start + BLOCK, buffer.elements), dtype=np.int64)
+        result[start : start + BLOCK] = _block(expression, buffer.fill, buffer, index)
+    return result.reshape(buffer.shape)
+
+
+def _block(expression: Expression, fill: Fill, buffer: Buffer, index: NDArray[np.int64]) -> NDArray[Any]:
+    value = expression.evaluate({**dict(fill.names), "i": index})
+    if isinstance(value, str):
+        raise ExpressionError(f"`{expression.text}`: gives text, not numbers")
+    return _converted(np.broadcast_to(np.asarray(value), index.shape), buffer, f"`{expression.text}`: ")
+
+
+def _converted(values: NDArray[Any], buffer: Buffer, prefix: str = "") -> NDArray[Any]:
+    """The values in the buffer's dtype; a value that it cannot hold is an error, never a wrap."""
+    dtype = np.dtype(buffer.dtype)
+    if values.dtype.kind == "O":
+        raise ExpressionError(f"{prefix}gives integers beyond 64 bits")
+    if dtype.kind == "b":
+        return values.astype(bool)
+    if dtype.kind in "iu":
+        return _as_integers(values, dtype, prefix)
+    with np.errstate(over="ignore"):
+        result = values.astype(dtype)
+    lost = np.isinf(result) & np.isfinite(values)
+    if lost.any() or np.isnan(result).any():
+        bad = values[np.argmax(lost | np.isnan(result))]
+        raise ExpressionError(f"{prefix}gives {bad}, which {dtype} cannot hold")
+    return result
+
+
+def _as_integers(values: NDArray[Any], dtype: np.dtype[Any], prefix: str) -> NDArray[Any]:
+    if values.dtype.kind == "f":
+        bad = ~np.isfinite(values) | (np.floor(values) != values)
+        if bad.any():
+            raise ExpressionError(f"{prefix}gives {values[np.argmax(bad)]}, which {dtype} cannot hold; use // or floor")
+    limits = np.iinfo(dtype)
+    low, high = values.min(initial=0), values.max(initial=0)
+    if low < limits.min or high > limits.max:
+        worst = low if low < limits.min else high
+        raise ExpressionError(f"{prefix}gives {worst}, outside {dtype}'s {limits.min} to {limits.max}")
+    return values.astype(dtype)
+
+
+def _random(buffer: Buffer, seed_offset: int) -> NDArray[Any]:
+    """Buffers of one seed differ by their names."""
+    fill = buffer.fill
+    generator = np.random.default_rng([fill.seed + seed_offset, zlib.crc32(buffer.name.encode())])
+    values: NDArray[Any]
+    if fill.distribution == "integers":
+        values = generator.integers(int(fill.low), int(fill.high), size=buffer.shape, dtype=np.int64)
+    elif fill.distribution == "normal":
+        values = generator.normal(float(fill.mean), float(fill.std), size=buffer.shape)
+    else:
+        values = generator.uniform(float(fill.low), float(fill.high), size=buffer.shape)
+    return _converted(values, buffer)
+
+
+def load_array(buffer: Buffer, header_only: bool = False) -> NDArray[Any]:
+    """The ``.npy`` file of the fill, checked against the buffer's dtype and shape; pickles are refused."""
+    path = buffer.fill.file
+    try:
+        array = np.load(str(path), mmap_mode="r" if header_only else None, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise ExpressionError(f"{path} is no .npy file that can be read: {error}") from None
+    if not isinstance(array, np.ndarray):
+        raise ExpressionError(f"{path} holds several arrays (.npz); save one with numpy.save")
+    if array.dtype != np.dtype(buffer.dtype):
+        raise ExpressionError(f"{path} holds {array.dtype}, and the buffer is {buffer.dtype}")
+    if array.shape != buffer.shape and array.shape != (buffer.elements,):
+        raise ExpressionError(f"{path} has the shape {list(array.shape)}, and the buffer {list(buffer.shape)}")
+    return array if header_only else np.ascontiguousarray(array).reshape(buffer.shape)
+
+
+def default_distribution(dtype: str) -> str:
+    """What a plain ``random`` means for a dtype."""
+    return "uniform" if np.dtype(dtype).kind == "f" else "integers"

@@ -1,0 +1,213 @@
+"""The points of a variant: the product of its sizes' and parameters' lists, less what ``where`` drops."""
+
+from __future__ import annotations
+
+import itertools
+import keyword
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from gpuprof.errors import ExpressionError, UsageError
+from gpuprof.experiment.collect import Collector, Skip
+from gpuprof.experiment.document import Path_
+from gpuprof.experiment.expressions import parse, unknown
+from gpuprof.experiment.operators import Value, truth
+from gpuprof.experiment.schema import ExperimentModel, VariantModel
+
+Scalar = int | float | str
+
+MAX_POINTS = 100_000  #: before ``where``, of all variants together
+_TYPE_NAME = re.compile(r"[A-Za-z_][\w:]*(\s*<.*>)?(\s+[A-Za-z_]\w*)*(\s*\*)*")
+
+
+@dataclass(frozen=True)
+class Axis:
+    """One size or parameter: its values as written, and whether it shows in labels (a list was given)."""
+
+    name: str
+    path: Path_
+    values: tuple[Any, ...]
+    varies: bool
+    is_size: bool
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of the product: every size and parameter has its value."""
+
+    label: str
+    sizes: Mapping[str, int]
+    parameters: Mapping[str, Scalar]
+
+    @property
+    def scope(self) -> dict[str, Value]:
+        return {**self.sizes, **self.parameters}
+
+
+def axes_of(model: ExperimentModel, family: str, variant: VariantModel, overrides: Mapping[str, str]) -> list[Axis]:
+    """The sizes and parameters of a variant, sizes first, overrides applied."""
+    axes: dict[str, Axis] = {}
+    base: Path_ = ("variants", family)
+    for values, path, is_size in (
+        (model.sizes, ("sizes",), True),
+        (variant.sizes, (*base, "sizes"), True),
+        (variant.params, (*base, "params"), False),
+    ):
+        for name, value in values.items():
+            axes[name] = _axis(name, (*path, name), value, is_size, overrides)
+    return list(axes.values())
+
+
+def _axis(name: str, path: Path_, value: Any, is_size: bool, overrides: Mapping[str, str]) -> Axis:
+    listed = isinstance(value, list)
+    values = list(value) if listed else [value]
+    if name in overrides:
+        values = _override(name, overrides[name])
+    return Axis(name, path, tuple(values), listed or len(values) > 1, is_size)
+
+
+def _override(name: str, text: str) -> list[Scalar]:
+    """``16,32`` as values; a comma inside parentheses or template brackets does not split."""
+    values = [part.strip() for part in re.split(r",(?![^()<>]*[)>])", text)]
+    if not all(values):
+        raise UsageError(f"{name}={text}: expected a value, or values with commas between: {name}=16,32")
+    return [_literal(value) for value in values]
+
+
+def _literal(text: str) -> Scalar:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def check_overrides(model: ExperimentModel, overrides: Mapping[str, str]) -> None:
+    """Raise UsageError for an override that names no size and no parameter."""
+    known = set(model.sizes)
+    for variant in model.variants.values():
+        known.update(variant.sizes, variant.params)
+    for name in overrides:
+        if name not in known:
+            raise UsageError(f"{name}={overrides[name]}: {unknown(name, sorted(known), 'size or parameter')}")
+
+
+def check_declarations(model: ExperimentModel, collector: Collector) -> None:
+    """Names that mean two things, or that an expression cannot say."""
+    for name in {**model.sizes, **model.buffers}:
+        section = "sizes" if name in model.sizes else "buffers"
+        _check_name(name, (section, name), collector)
+        if name in model.sizes and name in model.buffers:
+            collector.add(("buffers", name), "is a size too; a name means one thing")
+    for family, variant in model.variants.items():
+        for name in variant.params:
+            path: Path_ = ("variants", family, "params", name)
+            _check_name(name, path, collector)
+            for kind, names in (("size", {**model.sizes, **variant.sizes}), ("buffer", model.buffers)):
+                if name in names:
+                    collector.add(path, f"is a {kind} too; a name means one thing")
+
+
+def _check_name(name: str, path: Path_, collector: Collector) -> None:
+    if keyword.iskeyword(name) or name == "i":
+        what = "the flat index of fills" if name == "i" else "a word of the expression language"
+        collector.add(path, f"'{name}' is {what}; choose another name")
+
+
+def expand_points(family: str, axes: list[Axis], where: str | None, collector: Collector) -> Iterator[Point | None]:
+    """Every point, sizes outermost; None for one that ``where`` dropped. A point with a mistake is left out."""
+    for chosen in itertools.product(*(axis.values for axis in axes)):
+        written = {axis.name: (axis, value) for axis, value in zip(axes, chosen, strict=True)}
+        collector.point = f"{family}/" + ",".join(f"{a.name}={v}" for a, v in written.values() if a.varies)
+        try:
+            point = _resolve(family, written, collector)
+            keep = where is None or _holds(("variants", family, "where"), where, point, collector)
+        except Skip:
+            continue
+        finally:
+            collector.point = ""
+        yield point if keep else None
+
+
+def _holds(path: Path_, where: str, point: Point, collector: Collector) -> bool:
+    value = collector.evaluate(path, where, point.scope)
+    try:
+        return truth(value)
+    except ExpressionError as error:
+        collector.add(path, str(error))
+        raise Skip from None
+
+
+def _resolve(family: str, written: Mapping[str, tuple[Axis, Any]], collector: Collector) -> Point:
+    """Evaluate sizes and parameters in the order that they need one another; circles are reported."""
+    values: dict[str, Value] = {}
+    for name in written:
+        _resolve_name(name, written, values, (), collector)
+    sizes: dict[str, int] = {}
+    parameters: dict[str, Scalar] = {}
+    for name, (axis, _) in written.items():
+        value = values[name]
+        if axis.is_size:
+            sizes[name] = value  # type: ignore[assignment]
+        else:
+            parameters[name] = value  # type: ignore[assignment]
+    shown = [axis for axis, _ in written.values() if axis.varies]
+    ordered = [axis for axis in shown if not axis.is_size] + [axis for axis in shown if axis.is_size]
+    label = "/".join([family, *(f"{axis.name}={label_text(values[axis.name])}" for axis in ordered)])
+    return Point(label, sizes, parameters)
+
+
+def label_text(value: Value) -> str:
+    """A value in a label, without the slashes that part it."""
+    return str(value).replace("/", "_").replace(" ", "")
+
+
+def _resolve_name(
+    name: str,
+    written: Mapping[str, tuple[Axis, Any]],
+    values: dict[str, Value],
+    waiting: tuple[str, ...],
+    collector: Collector,
+) -> None:
+    if name in values:
+        return
+    axis, value = written[name]
+    if name in waiting:
+        circle = " -> ".join([*waiting[waiting.index(name) :], name])
+        collector.add(axis.path, f"is circular: {circle}", "circle")
+        raise Skip
+    if not isinstance(value, str) or (not axis.is_size and is_text(value, written)):
+        values[name] = int(value) if isinstance(value, bool) else value
+    else:
+        expression = collector.expression(axis.path, value)
+        collector.known(axis.path, expression, written, {})
+        for needed in sorted(expression.names):
+            _resolve_name(needed, written, values, (*waiting, name), collector)
+        evaluate = collector.integer if axis.is_size else collector.number
+        values[name] = evaluate(axis.path, value, values)
+    if axis.is_size:
+        _check_size(axis, values[name], collector)
+
+
+def _check_size(axis: Axis, value: Value, collector: Collector) -> None:
+    if not isinstance(value, int) or value < 1:
+        collector.add(axis.path, f"is {value}; a size is at least 1 (a number that may be 0 is a parameter)")
+        raise Skip
+    if value >= 1 << 63:
+        collector.add(axis.path, f"is {value}; a size is below 2^63")
+        raise Skip
+
+
+def is_text(value: str, declared: Mapping[str, object]) -> bool:
+    """Whether a parameter's text is a word (a C++ type) rather than an expression over declared names."""
+    if value in declared:
+        return False
+    if _TYPE_NAME.fullmatch(value):
+        try:
+            return not parse(value).names.issubset(declared)
+        except ExpressionError:
+            return True
+    return False

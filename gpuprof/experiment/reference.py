@@ -1,0 +1,65 @@
+"""What the outputs should hold: the reference expressions, in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpuprof.errors import ExpressionError
+from gpuprof.experiment.expressions import parse
+from gpuprof.experiment.model import Buffer, Variant
+from gpuprof.experiment.operators import Value
+
+
+def evaluate(variant: Variant, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """Each output of ``variant.reference.expressions``, in the output's shape.
+
+    ``inputs`` are the buffers' contents before the launch, in their own dtypes; an output's name means its initial
+    value. Results are float64 for floating-point outputs, else int64, uint64 or bool. Raises ExpressionError.
+    """
+    return {
+        name: _evaluated(variant, variant.buffers[name], text, inputs)
+        for name, text in variant.reference.expressions.items()
+    }
+
+
+def _evaluated(variant: Variant, output: Buffer, text: str, inputs: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
+    expression = parse(text)
+    scope: dict[str, Value] = {**variant.sizes, **variant.parameters}
+    scope |= {name: inputs[name] for name in expression.names if name in inputs}
+    value = expression.evaluate(scope)
+    if isinstance(value, str):
+        raise ExpressionError(f"`{text}`: gives text, not numbers")
+    return _shaped(_typed(np.asarray(value), output, text), output, text)
+
+
+def _typed(value: NDArray[Any], output: Buffer, text: str) -> NDArray[Any]:
+    kind = np.dtype(output.dtype).kind
+    if kind == "f":
+        return value.astype(np.float64)
+    if kind == "b":
+        return value.astype(bool)
+    if value.dtype.kind == "f":
+        if not (np.isfinite(value) & (np.floor(value) == value)).all():
+            raise ExpressionError(f"`{text}`: gives fractions, and {output.name} is {output.dtype}; use floor or //")
+        return value.astype(np.uint64 if kind == "u" and output.dtype == "uint64" else np.int64)
+    return value.astype(np.uint64) if output.dtype == "uint64" else value.astype(np.int64)
+
+
+def _shaped(value: NDArray[Any], output: Buffer, text: str) -> NDArray[Any]:
+    """A scalar fills the output; an array has its shape, up to extents of 1 and to flattening."""
+    if value.ndim == 0:
+        return np.full(output.shape, value)
+    same = _squeezed(value.shape) == _squeezed(output.shape)
+    flat = len(_squeezed(value.shape)) == 1 or len(_squeezed(output.shape)) == 1
+    if value.size == output.elements and (same or flat):
+        return np.ascontiguousarray(value).reshape(output.shape)
+    shapes = f"{list(value.shape)}, and {output.name} {list(output.shape)}"
+    raise ExpressionError(f"`{text}`: the result has the shape {shapes}")
+
+
+def _squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(extent for extent in shape if extent != 1)

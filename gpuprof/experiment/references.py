@@ -1,0 +1,126 @@
+"""References and expectations of the YAML, checked against what it declares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from gpuprof.errors import ExpressionError
+from gpuprof.experiment import expect, selection
+from gpuprof.experiment.collect import Collector, Skip
+from gpuprof.experiment.document import Path_
+from gpuprof.experiment.expressions import nearest
+from gpuprof.experiment.model import Buffer, Expectation, Reference, Variant
+from gpuprof.experiment.points import Point
+from gpuprof.experiment.schema import ExpectationModel, ExperimentModel, VariantModel
+
+
+def no_variant(name: str, known: Iterable[str]) -> str:
+    """``there is no variant 'tild'; did you mean 'tiled'?``."""
+    known = list(dict.fromkeys(known))
+    near = nearest(name, known)
+    hint = f"; did you mean '{near}'?" if near else ""
+    listed = f"{', '.join(known[:8])}{', ...' if len(known) > 8 else ''}"
+    return f"there is no variant '{name}'{hint} (variants: {listed})"
+
+
+def reference(
+    model: ExperimentModel,
+    family: str,
+    variant: VariantModel,
+    point: Point,
+    buffers: Mapping[str, Buffer],
+    collector: Collector,
+) -> Reference:
+    """The reference of one variant; ``Reference.variant`` is still as the YAML names it."""
+    own = variant.reference is not None
+    given = variant.reference if own else model.reference
+    path: Path_ = ("variants", family, "reference") if own else ("reference",)
+    if given is None:
+        return Reference()
+    if isinstance(given, dict) and set(given) == {"variant"} and "variant" not in buffers:
+        given, path = given["variant"], (*path, "variant")
+    if isinstance(given, str):
+        if given not in model.variants and given.split("/")[0] not in model.variants:
+            outputs = [name for name, buffer in buffers.items() if buffer.output]
+            hint = f"; an expression stands under its output: {{{outputs[0]}: ...}}" if outputs else ""
+            collector.add(path, no_variant(given, model.variants) + hint)
+        return Reference(variant=given)
+    for output, text in given.items():
+        with collector.at((*path, output)):
+            _check_expression((*path, output), output, text, point, buffers, collector)
+    return Reference(expressions=dict(given))
+
+
+def _check_expression(
+    path: Path_, output: str, text: str, point: Point, buffers: Mapping[str, Buffer], collector: Collector
+) -> None:
+    outputs = [name for name, buffer in buffers.items() if buffer.output]
+    if output not in outputs and not collector.is_dropped(("buffers", output)):
+        near = nearest(output, outputs)
+        hint = f"; did you mean '{near}'?" if near else f" (outputs: {', '.join(outputs) or 'none'})"
+        what = "is no output" if output in buffers else "is no buffer"
+        collector.add(path, f"'{output}' {what}{hint}; a buffer that the kernel writes says `output: true`", "output")
+    expression = collector.expression(path, text)
+    known = {name for name, buffer in buffers.items() if buffer.fill.kind != "poison"} | set(point.scope)
+    unfilled = {
+        name: f"'{name}' holds nothing before the launch; give it a `fill` to use its first value"
+        for name, buffer in buffers.items()
+        if buffer.fill.kind == "poison"
+    }
+    collector.known(path, expression, known, unfilled)
+
+
+def resolve(variants: Sequence[Variant], collector: Collector) -> list[Variant]:
+    """References to variants, each made the label of the partner at the same sizes; the partner itself has none."""
+    return [_resolved(variant, variants, collector) for variant in variants]
+
+
+def _resolved(variant: Variant, variants: Sequence[Variant], collector: Collector) -> Variant:
+    name = variant.reference.variant
+    if name is None or selection.matches(name, variant.family, variant.label):
+        return variant if name is None else replace(variant, reference=Reference())
+    partner = selection.counterpart(variants, name, variant)
+    if partner is not None:
+        return replace(variant, reference=Reference(variant=partner.label))
+    if any(selection.matches(name, other.family, other.label) for other in variants):
+        sizes = ", ".join(f"{size} = {value}" for size, value in variant.sizes.items())
+        collector.add(("reference",), f"the reference '{name}' has no point at {sizes}, which {variant.label} needs")
+    return variant
+
+
+def expectations(model: ExperimentModel, collector: Collector, variants: Sequence[Variant]) -> tuple[Expectation, ...]:
+    """``expect:`` in either of its forms, as a list; names and variants are checked."""
+    known = {variant.label for variant in variants}
+    declared = {*model.sizes, *(name for v in model.variants.values() for name in (*v.sizes, *v.params))}
+    found: list[Expectation] = []
+    for path, name, text in _written(model):
+        if name is not None and name not in model.variants and name.split("/")[0] not in model.variants:
+            collector.add(path, no_variant(name, [*model.variants, *sorted(known)]), "variant")
+        with collector.at(path):
+            try:
+                parsed = expect.parse_expectation(text)
+                expect.check(parsed, list(model.variants), declared)
+            except ExpressionError as error:
+                collector.add(path, str(error))
+                raise Skip from None
+            line = collector.document.line(path)
+            found.append(Expectation(text, name, expect.is_gpu_only(parsed), line))
+    return tuple(found)
+
+
+def _written(model: ExperimentModel) -> list[tuple[Path_, str | None, str]]:
+    """Every expectation with its place and the variant that it is for."""
+    given = model.expect
+    if isinstance(given, str):
+        return [(("expect",), None, given)]
+    if isinstance(given, dict):
+        return [(("expect", name), name, text) for name, texts in given.items() for text in texts]
+    result: list[tuple[Path_, str | None, str]] = []
+    for position, item in enumerate(given):
+        path: Path_ = ("expect", position)
+        if isinstance(item, ExpectationModel):
+            result.extend((path, item.variant, text) for text in item.that)
+        else:
+            result.append((path, None, item))
+    return result

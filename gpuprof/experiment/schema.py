@@ -1,0 +1,294 @@
+"""The YAML's shape: pydantic models that check types and keys, and give the JSON Schema. Nothing is evaluated here.
+
+What an expression means, which names exist and what fits a GPU is checked afterwards, in ``expand`` and ``limits``.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
+
+NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
+DTYPES = (
+    "float16",
+    "float32",
+    "float64",
+    "int8",
+    "int16",
+    "int32",
+    "int64",
+    "uint8",
+    "uint16",
+    "uint32",
+    "uint64",
+    "bool",
+)
+
+
+def describe(value: object) -> str:
+    """A value of the YAML in a message: its kind, and itself where it is short."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, (dict, list)):
+        return "a mapping" if isinstance(value, dict) else "a list"
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+def _must_be(expected: str, value: object) -> PydanticCustomError:
+    return PydanticCustomError(
+        "expected", "expected {expected}, got {got}", {"expected": expected, "got": describe(value)}
+    )
+
+
+def _expression(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise _must_be("a number or an expression", value)
+    return value
+
+
+def _size(value: Any) -> Any:
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, bool) or not isinstance(item, (int, str)):
+            raise _must_be("an integer, an expression, or a list of them", item)
+    return _not_empty(value)
+
+
+def _parameter(value: Any) -> Any:
+    for item in value if isinstance(value, list) else [value]:
+        if not isinstance(item, (int, float, str)):
+            raise _must_be("a number, a word, an expression, or a list of them", item)
+    return _not_empty(value)
+
+
+def _not_empty(value: Any) -> Any:
+    if value == []:
+        raise PydanticCustomError("expected", "expected at least one value, got an empty list")
+    return value
+
+
+def _dimensions(value: Any) -> Any:
+    items = value if isinstance(value, list) else [value]
+    if not 1 <= len(items) <= 3:
+        raise PydanticCustomError("expected", "expected one to three extents [x, y, z], got {n}", {"n": len(items)})
+    return [_expression(item) for item in items]
+
+
+def _shape(value: Any) -> Any:
+    return _not_empty([_expression(item) for item in (value if isinstance(value, list) else [value])])
+
+
+def _words(value: Any) -> Any:
+    items = value if isinstance(value, list) else [value]
+    for item in items:
+        if not isinstance(item, str) or not item:
+            raise _must_be("text, or a list of texts", item)
+    return items
+
+
+def _argument(value: Any) -> Any:
+    if not isinstance(value, (int, float, str)):
+        raise _must_be("a buffer, a size, a parameter, a number, or {value: ..., dtype: ...}", value)
+    return value
+
+
+def _fill(value: Any) -> Any:
+    if not isinstance(value, (int, float, str)):
+        raise _must_be("an expression over i, a number, random, {random: ...} or a .npy file", value)
+    return value
+
+
+def _by_kind(value: Any) -> str:
+    """The discriminator between a mapping, a list, and a plain value."""
+    return "mapping" if isinstance(value, dict) else "list" if isinstance(value, list) else "plain"
+
+
+def _dtype(value: Any) -> Any:
+    usual = {"float": "float32", "double": "float64", "half": "float16", "int": "int32", "unsigned": "uint32"}
+    if value in DTYPES:
+        return value
+    hint = usual.get(value) if isinstance(value, str) else None
+    expected = f"one of {', '.join(DTYPES)}" + (f" ('{hint}' for {value})" if hint else "")
+    raise _must_be(expected, value)
+
+
+_EXPRESSION_SCHEMA = {"type": ["string", "integer", "number"]}
+_STRINGS_SCHEMA = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
+
+
+def _or_list(kinds: list[str], **limits: int) -> dict[str, Any]:
+    items = {"type": "array", "items": {"type": kinds}, "minItems": 1, **limits}
+    return {"anyOf": [{"type": kinds}, items]}
+
+
+Expr = Annotated[Any, BeforeValidator(_expression), WithJsonSchema(_EXPRESSION_SCHEMA)]
+Size = Annotated[Any, BeforeValidator(_size), WithJsonSchema(_or_list(["integer", "string"]))]
+Param = Annotated[Any, BeforeValidator(_parameter), WithJsonSchema(_or_list(["number", "string", "boolean"]))]
+Dimensions = Annotated[
+    Any, BeforeValidator(_dimensions), WithJsonSchema(_or_list(["integer", "number", "string"], maxItems=3))
+]
+Shape = Annotated[Any, BeforeValidator(_shape), WithJsonSchema(_or_list(["integer", "number", "string"]))]
+Words = Annotated[Any, BeforeValidator(_words), WithJsonSchema(_STRINGS_SCHEMA)]
+Dtype = Annotated[Any, BeforeValidator(_dtype), WithJsonSchema({"enum": list(DTYPES)})]
+Name = Annotated[str, Field(pattern=NAME_PATTERN)]
+Label = Annotated[str, Field(pattern=r"^[^\s/=]([^/=\n]*[^\s/=])?$")]
+
+
+class Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class RandomFill(Model):
+    """Random values from a seed; the same seed gives the same values, and buffers differ from one another."""
+
+    random: Literal["uniform", "normal", "integers"] = Field(description="the distribution")
+    low: Expr = Field(None, description="uniform, integers: the least value (default 0)", validate_default=False)
+    high: Expr = Field(None, description="uniform, integers: the bound above, excluded", validate_default=False)
+    mean: Expr = Field(None, description="normal: the mean (default 0)", validate_default=False)
+    std: Expr = Field(None, description="normal: the standard deviation (default 1)", validate_default=False)
+    seed: int = Field(0, description="the seed (default 0); `--seeds` adds to it", ge=0)
+
+
+class ArgumentModel(Model):
+    """An argument that says its type (`value`, `dtype`), or an address inside a buffer (`buffer`, `offset`)."""
+
+    value: Expr = Field(None, description="a number or an expression", validate_default=False)
+    dtype: Dtype = Field(None, description="the type of `value`", validate_default=False)
+    buffer: str | None = Field(None, description="the buffer whose address is passed")
+    offset: Expr = Field(0, description="elements to add to the address")
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> ArgumentModel:
+        if (self.value is None) == (self.buffer is None):
+            raise PydanticCustomError("expected", "expected either `value` (with `dtype`) or `buffer`")
+        if self.value is not None and self.dtype is None:
+            raise PydanticCustomError("expected", "expected a `dtype` beside `value`")
+        return self
+
+
+_PLAIN_SCHEMA = WithJsonSchema({"type": ["string", "number", "boolean"]})
+_PlainArgument = Annotated[Any, BeforeValidator(_argument), _PLAIN_SCHEMA]
+_PlainFill = Annotated[Any, BeforeValidator(_fill), _PLAIN_SCHEMA]
+_MAPPING_OR_PLAIN = Discriminator(lambda value: "mapping" if isinstance(value, dict) else "plain")
+Argument = Annotated[
+    Annotated[ArgumentModel, Tag("mapping")] | Annotated[_PlainArgument, Tag("plain")], _MAPPING_OR_PLAIN
+]
+FillValue = Annotated[Annotated[RandomFill, Tag("mapping")] | Annotated[_PlainFill, Tag("plain")], _MAPPING_OR_PLAIN]
+
+
+class BufferModel(Model):
+    """One array in device memory."""
+
+    dtype: Dtype = Field(description="the element type, by its numpy name")
+    shape: Shape = Field(description="the extents, expressions over sizes and parameters; the last varies fastest")
+    fill: FillValue | None = Field(
+        None,
+        description="an expression in the flat index `i`, a number, `random`, `{random: ...}` or a .npy file",
+        validate_default=False,
+    )
+    output: bool = Field(False, description="the kernel writes it, and it is checked; without `fill` it is poisoned")
+    scratch: bool = Field(False, description="room for launches between one another; never checked")
+
+
+class ToleranceModel(Model):
+    """|got - want| <= atol + rtol * |want|."""
+
+    rtol: Expr = Field(0.0, description="relative to the wanted value")
+    atol: Expr = Field(0.0, description="absolute")
+
+
+class WorkModel(Model):
+    """What one timed pass does, for GFLOP/s and GB/s."""
+
+    flop: Expr = Field(None, description="floating-point operations", validate_default=False)
+    bytes: Expr = Field(None, description="bytes that must move", validate_default=False)
+
+
+class StepModel(Model):
+    """One step: a kernel launch (`kernel`), a host-library call (`host`), or a byte fill (`fill`)."""
+
+    name: str | None = Field(None, description="how the step is called in messages")
+    source: str | None = Field(None, description="the .cu (or .cubin) file; `{NAME}` takes a parameter's value")
+    kernel: str | None = Field(None, description="a function, or a template instance such as `f<float, {TILE}>`")
+    host: str | None = Field(None, description='an `extern "C"` function of `source` that enqueues on a stream')
+    libraries: Words = Field(None, description="libraries that `host` links with: cublas", validate_default=False)
+    fill: str | None = Field(None, description="the buffer whose bytes are set")
+    byte: int | None = Field(None, description="the byte that `fill` writes (default 0)", ge=0, le=255)
+    block: Dimensions = Field(None, description="threads per block [x, y, z]", validate_default=False)
+    grid: Dimensions = Field(None, description="blocks [x, y, z]; may use block_x and so on", validate_default=False)
+    shared: Expr = Field(None, description="dynamic shared memory in bytes", validate_default=False)
+    args: list[Argument] | None = Field(None, description="the arguments, in order")
+    timed: bool | None = Field(None, description="whether the time covers it (default: yes, fills and `once` no)")
+    once: bool | None = Field(None, description="run before the first sample only")
+
+
+class VariantModel(StepModel):
+    """One way to do the work; expands over the product of its lists."""
+
+    params: dict[Name, Param] = Field({}, description="parameters; a list expands the variant over its values")
+    where: str | None = Field(None, description="keep only the points for which this holds")
+    steps: list[StepModel] | None = Field(None, description="several steps, in place of one launch", min_length=1)
+    sizes: dict[Name, Size] = Field({}, description="sizes that this variant replaces or adds")
+    buffers: dict[Name, BufferModel] = Field({}, description="buffers that this variant replaces or adds")
+    reference: dict[str, str] | str | None = Field(None, description="in place of the experiment's")
+    tolerance: ToleranceModel | None = Field(None, description="in place of the experiment's")
+    work: WorkModel | None = Field(None, description="in place of the experiment's")
+    iters: Annotated[int, Field(ge=1)] | None = Field(None, description="in place of the experiment's")
+    flags: Words = Field([], description="nvcc flags after the experiment's; `{NAME}` takes a parameter's value")
+    include: Words = Field([], description="include folders after the experiment's")
+
+
+class ExpectationModel(Model):
+    """An expectation of one variant."""
+
+    variant: str = Field(description="a variant or one of its points: `tiled`, `tiled/TILE=16`")
+    that: Words = Field(description="what must hold")
+
+
+def _expectation(value: Any) -> Any:
+    if not isinstance(value, str):
+        raise _must_be("an expression, or {variant: ..., that: ...}", value)
+    return value
+
+
+_PlainExpectation = Annotated[Any, BeforeValidator(_expectation), WithJsonSchema({"type": "string"})]
+_ExpectItem = Annotated[
+    Annotated[ExpectationModel, Tag("mapping")] | Annotated[_PlainExpectation, Tag("plain")], _MAPPING_OR_PLAIN
+]
+Expect = Annotated[
+    Annotated[dict[str, Words], Tag("mapping")]
+    | Annotated[list[_ExpectItem], Tag("list")]
+    | Annotated[_PlainExpectation, Tag("plain")],
+    Discriminator(_by_kind),
+]
+
+
+class ExperimentModel(Model):
+    """An experiment of gpuprof: buffers, sizes, a reference and variants."""
+
+    name: str | None = Field(None, description="the experiment's name (default: the file's)", min_length=1)
+    description: str = Field("", description="one line, shown by `gpuprof configs`")
+    sizes: dict[Name, Size] = Field({}, description="problem sizes; a list expands every variant over its values")
+    iters: Annotated[int, Field(ge=1)] | None = Field(None, description="timed launches; without it, noise decides")
+    buffers: dict[Name, BufferModel] = Field({}, description="arrays in device memory, by name")
+    reference: dict[str, str] | str | None = Field(
+        None, description="per output an expression over buffers and sizes; or the name of a variant"
+    )
+    tolerance: ToleranceModel | None = Field(None, description="how far an output may be from the reference")
+    work: WorkModel | None = Field(None, description="what a pass does, for GFLOP/s and GB/s")
+    baseline: str | None = Field(None, description="the variant that the others are compared with")
+    arch: str | None = Field(None, description="sm_89, 8.9 or native; `--arch` wins")
+    flags: Words = Field([], description="nvcc flags for every variant")
+    include: Words = Field([], description="include folders, relative to this file")
+    variants: dict[Label, VariantModel] = Field(description="what is compared, by name", min_length=1)
+    expect: Expect = Field([], description="what must hold of the results")
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (2020-12) of the YAML, for editors."""
+    root = ExperimentModel.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **root, "title": "gpuprof"}
