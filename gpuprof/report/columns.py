@@ -33,6 +33,7 @@ STATUS_STYLES: Mapping[str, str] = {
     "unchecked": "yellow",
     "built": "",
     "skipped": "yellow",
+    "*": "red",
 }
 
 

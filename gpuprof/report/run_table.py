@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpuprof.report.columns import BUILT, COUNTED, SASS, STATUS_STYLES, TIMED, Head, draw, rows_of, status_word
-from gpuprof.report.layout import Layout, fit
+from gpuprof.report.tables import print_columns
 from gpuprof.report.words import coverage_lines, describe_difference, head_lines, shortened
-from gpuprof.results.model import Result, Run, Status
+from gpuprof.results.model import Run, Status
 
 if TYPE_CHECKING:
     from rich.console import Console
-    from rich.table import Table
 
 
 def render_run(run: Run, console: Console, *, sass: bool = False) -> None:
@@ -24,9 +23,9 @@ def render_run(run: Run, console: Console, *, sass: bool = False) -> None:
         console.print(Text(line, style="dim"))
     if run.results:
         console.print()
-        layout = fit(draw(heads_for(run, sass=sass), rows_of(run.results)), console.width)
-        console.print(_table(layout, run.results, run.baseline))
-        _print_dropped(layout, console)
+        bold = [n for n, result in enumerate(run.results) if run.baseline in (result.variant, result.family)]
+        columns = draw(heads_for(run, sass=sass), rows_of(run.results))
+        print_columns(columns, console, {"status": STATUS_STYLES}, bold)
     for style, line in below(run):
         console.print(Text(line, style=style))
 
@@ -40,35 +39,6 @@ def heads_for(run: Run, *, sass: bool = False) -> tuple[Head, ...]:
     else:
         heads = BUILT
     return (*heads, *SASS) if sass else heads
-
-
-def _table(layout: Layout, results: tuple[Result, ...], baseline: str | None) -> Table:
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, layout.gap - 1, 0, 0), show_edge=False)
-    for column, width in zip(layout.columns, layout.widths, strict=True):
-        table.add_column(
-            column.head, justify="right" if column.right else "left", width=width, overflow="fold", vertical="bottom"
-        )
-    for n, result in enumerate(results):
-        word = status_word(result)
-        style = "bold" if baseline in (result.variant, result.family) else ""
-        cells = [Text(column.cells[n]) for column in layout.columns]
-        for column, cell in zip(layout.columns, cells, strict=True):
-            if column.head == "status":
-                cell.stylize(STATUS_STYLES.get(word, "red"))
-        table.add_row(*cells, style=style)
-    return table
-
-
-def _print_dropped(layout: Layout, console: Console) -> None:
-    from rich.text import Text
-
-    if layout.dropped:
-        names = ", ".join(layout.dropped)
-        console.print(Text(f"not shown at {console.width} columns: {names} (see --csv, --json)", style="dim"))
 
 
 def below(run: Run) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,30 @@
+"""``gpuprof show``: a stored run, or a JSON file, as the table that it was."""
+
+from __future__ import annotations
+
+import click
+
+from gpuprof.cli.export_options import export_options, history_option, takes_stdout, targets_of
+
+
+@click.command()
+@click.argument("run", metavar="RUN|FILE.json")
+@click.option("--sass", is_flag=True, help="Add the columns of the machine code.")
+@history_option
+@export_options("json", "csv", "markdown", "html")
+def command(run: str, sass: bool, history_file: str | None, **exports: str | None) -> None:
+    """Print a stored run again.
+
+    RUN is an identifier of gpuprof history (its first letters do), an experiment's name for its newest run,
+    NAME~1 for the one before, or latest.
+    """
+    from gpuprof.report.console import make_console
+    from gpuprof.report.exports import write_exports
+    from gpuprof.report.run_table import render_run
+    from gpuprof.results.reference import load_run
+
+    targets = targets_of(exports)
+    found = load_run(run, history_file)
+    if not takes_stdout(targets):
+        render_run(found, make_console(), sass=sass)
+    write_exports(found, targets)
