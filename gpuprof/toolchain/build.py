@@ -212,12 +212,15 @@ class _Session:
         return nvcc.instance_of(self.requests[key].kernel)
 
     def units(self) -> list[tuple[Unit, list[str]]]:
-        """What is left, gathered by unit, at most INSTANCES_PER_UNIT instances together."""
-        groups: dict[Unit, list[str]] = {}
+        """What is left, gathered by unit, at most INSTANCES_PER_UNIT together.
+
+        Plain names are looked up in a cubin without other requests' instances, so that they mean the same in any run.
+        """
+        groups: dict[tuple[Unit, bool], list[str]] = {}
         for key in self.requests:
             if key not in self._outcomes:
-                groups.setdefault(self._units[key], []).append(key)
-        return [(unit, part) for unit, keys in groups.items() for part in _parts(keys, INSTANCES_PER_UNIT)]
+                groups.setdefault((self._units[key], self.instance(key) is None), []).append(key)
+        return [(unit, part) for (unit, _), keys in groups.items() for part in _parts(keys, INSTANCES_PER_UNIT)]
 
     def answer_from_cache(self) -> None:
         """Finish what needs no compiler: cached builds, cubins used as they are, sources that do not exist."""

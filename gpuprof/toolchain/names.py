@@ -119,6 +119,7 @@ def _rules(target: str) -> tuple[Callable[[str, str], bool], ...]:
         lambda symbol, name: name == plain,
         lambda symbol, name: name.split("::")[-1] == plain or _without_namespace(name) == plain,
         lambda symbol, name: "<" not in plain and base_name(name) == plain,
+        lambda symbol, name: plain.endswith("<>") and base_name(name) == base_name(plain),
         lambda symbol, name: "<" in plain and (name.startswith(plain.rstrip(">") + ",") or name == plain),
         lambda symbol, name: plain in name or plain in symbol,
     )

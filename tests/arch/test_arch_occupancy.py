@@ -147,9 +147,9 @@ def test_names_of_an_architecture(text: str) -> None:
 
 
 def test_unknown_architecture_names_the_nearest() -> None:
-    with pytest.raises(UsageError, match="sm_121.*there are sm_120, sm_103"):
+    with pytest.raises(UsageError, match=r"sm_121.*there are sm_120, sm_103"):
         arch.get("sm_121")
-    with pytest.raises(UsageError, match="sm_88.*there are sm_8[79], sm_8[79]"):
+    with pytest.raises(UsageError, match=r"sm_88.*there are sm_8[79], sm_8[79]"):
         arch.get("sm_88")
     with pytest.raises(UsageError, match="no hardware facts for arch 'zork'"):
         arch.get("zork")

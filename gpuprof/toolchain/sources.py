@@ -1,0 +1,110 @@
+"""What kernels a CUDA source writes down: found in its text, without compiling."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
+_GLOBAL = re.compile(r"\b__global__\b")
+_NAME = re.compile(r"\s*([A-Za-z_]\w*)\s*")
+_TEMPLATE = re.compile(r"\btemplate\s*<")
+_WORDS_BEFORE_A_NAME = {"void", "static", "inline", "extern", "__noinline__", "__forceinline__", "const"}
+_WORDS_WITH_ARGUMENTS = {"__launch_bounds__", "__maxnreg__", "__cluster_dims__", "__block_size__", "__attribute__"}
+
+
+@dataclass(frozen=True)
+class SourceKernel:
+    """A ``__global__`` function in a source; ``template`` is its parameter list, None for a plain function."""
+
+    name: str
+    line: int
+    template: str | None = None
+
+    @property
+    def default_name(self) -> str:
+        """What to ask the compiler for: ``f``, or ``f<>`` for a template (whose parameters may have defaults)."""
+        return self.name if self.template is None else f"{self.name}<>"
+
+
+def scan_kernels(text: str) -> tuple[SourceKernel, ...]:
+    """The kernels of a source in order, each name once; comments and strings are looked through."""
+    plain = _NOISE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+    found: dict[str, SourceKernel] = {}
+    for match in _GLOBAL.finditer(plain):
+        name = _name_after(plain, match.end())
+        if name and not _is_instantiation(plain, match.start()):
+            line = plain.count("\n", 0, match.start()) + 1
+            found.setdefault(name, SourceKernel(name, line, _template_before(plain, match.start())))
+    return tuple(found.values())
+
+
+def default_kernel(text: str, stem: str) -> str | None:
+    """The kernel that a source of that file stem is about: its only one, or the one that bears its name."""
+    kernels = scan_kernels(text)
+    if len(kernels) == 1:
+        return kernels[0].default_name
+    near = [kernel for kernel in kernels if kernel.name in (stem, f"{stem}_kernel")]
+    return near[0].default_name if near else None
+
+
+def enclosing_function(text: str, line: int) -> str:
+    """The text before the brace of the outermost function or block that holds a line (from 1), or an empty text."""
+    plain = _NOISE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
+    end = len("\n".join(plain.split("\n")[:line]))
+    depth, start, head, previous = 0, 0, "", 0
+    for position, letter in enumerate(plain[:end]):
+        if letter == "{":
+            if depth == 0 and not re.search(r"\bnamespace\b[^;{}]*$|\bextern\s*$", plain[previous:position]):
+                start = previous
+                head = plain[start:position]
+                depth = 1
+            elif depth:
+                depth += 1
+            else:
+                previous = position + 1
+        elif letter == "}":
+            depth = max(0, depth - 1)
+            previous = position + 1 if depth == 0 else previous
+        elif letter == ";" and depth == 0:
+            previous = position + 1
+    return head.strip() if depth else ""
+
+
+def _name_after(text: str, position: int) -> str | None:
+    """The function's name: the first word that is followed by ``(`` and is no attribute."""
+    for _ in range(16):
+        match = _NAME.match(text, position)
+        if match is None:
+            return None
+        word, position = match.group(1), match.end()
+        following = text[position : position + 1]
+        if word in _WORDS_WITH_ARGUMENTS and following == "(":
+            position = _closing(text, position, "(", ")")
+        elif following == "(" and word not in _WORDS_BEFORE_A_NAME:
+            return word
+    return None
+
+
+def _template_before(text: str, position: int) -> str | None:
+    """The parameter list of the template head that ends right before a declaration."""
+    start = max(text.rfind(mark, 0, position) for mark in ";}{")
+    for match in _TEMPLATE.finditer(text, max(0, text.rfind("template", 0, position)), position):
+        if match.start() > start or "{" not in text[match.end() : position]:
+            end = _closing(text, match.end() - 1, "<", ">")
+            return " ".join(text[match.end() : end - 1].split())
+    return None
+
+
+def _is_instantiation(text: str, position: int) -> bool:
+    """``template __global__ void f<float>(...)`` names a kernel that is written elsewhere."""
+    return re.search(r"\btemplate\s+$", text[max(0, position - 40) : position]) is not None
+
+
+def _closing(text: str, position: int, opening: str, closing: str) -> int:
+    depth = 0
+    for index in range(position, len(text)):
+        depth += (text[index] == opening) - (text[index] == closing)
+        if depth == 0:
+            return index + 1
+    return len(text)

@@ -1,0 +1,99 @@
+"""``gpuprof occupancy`` as a person types it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner, Result
+
+from gpuprof.cli.occupancy import command, parse_block, parse_bytes
+from gpuprof.errors import UsageError
+
+
+def _run(*arguments: str) -> Result:
+    return CliRunner().invoke(command, list(arguments))
+
+
+def test_full_block_on_ada() -> None:
+    """1024 threads: one block, 32 of 48 warps (48 warps per SM; 32 registers leave room for two)."""
+    text = _run("--block", "32x32").output
+    assert "1 block per SM, 32 of 48 warps: 66.7 % occupancy, limited by warps" in text
+    assert "→ warps               1   32 per block, 48 per SM" in text
+    assert "▲ 1024: 66.7 %" in text
+    assert max(len(line) for line in text.splitlines()) <= 100
+
+
+def test_every_binding_limit_is_marked() -> None:
+    text = _run("--block", "256", "--regs", "40").output
+    assert "6 blocks per SM, 48 of 48 warps: 100.0 % occupancy, limited by warps and registers" in text
+    marked = [line.split()[1] for line in text.splitlines() if line.startswith("→")]
+    assert marked == ["warps", "registers"]
+
+
+def test_json_has_the_numbers() -> None:
+    data = json.loads(_run("--block", "128", "--regs", "32", "--smem", "16K", "--arch", "9.0", "--json").output)
+    # 16 KiB and the driver's 1,024 bytes: 17,408; 233,472 / 17,408 = 13 blocks of 4 warps
+    assert data["arch"] == "sm_90"
+    assert data["limits"]["shared memory"] == 13
+    assert data["blocks_per_sm"] == 13
+    assert data["percent"] == pytest.approx(100 * 52 / 64)
+    assert data["limiter"] == "shared memory"
+
+
+def test_a_block_that_cannot_be_launched_says_why() -> None:
+    text = _run("--block", "256", "--smem", "120K").output
+    assert "0 blocks per SM, it cannot be launched: 122,880 bytes of shared memory, at most 101,376" in text
+
+
+@pytest.mark.parametrize("text", ["32x8", "32,8", "[32, 8]", "32X8", " 32 x 8 ", "32*8"])
+def test_ways_to_write_a_block(text: str) -> None:
+    assert parse_block(text) == (32, 8, 1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "--block is missing"),
+        (("--block", "0"), "every extent must be at least 1"),
+        (("--block", "32x33"), "1056 threads, at most 1024"),
+        (("--block", "1x1x65"), "z is 65, at most 64"),
+        (("--block", "-32"), "write it like 256, 32x8"),
+        (("--block", "many"), "write it like 256, 32x8"),
+        (("--block", "32", "--regs", "256"), "0 to 255 registers"),
+        (("--block", "32", "--smem", "4 pints"), "write bytes like 4096 or 48K"),
+        (("--block", "32", "--arch", "sm_9"), "cut short"),
+        (("--block", "32", "--arch", "sm_70"), "no hardware facts for arch 'sm_70'.*sm_75"),
+    ],
+)
+def test_bad_input_is_one_message(arguments: tuple[str, ...], message: str) -> None:
+    result = _run(*arguments)
+    assert isinstance(result.exception, UsageError)
+    with pytest.raises(UsageError, match=message):
+        raise result.exception
+
+
+@pytest.mark.parametrize(("text", "count"), [("4096", 4096), ("48K", 49152), ("48KiB", 49152), ("1 kb", 1024)])
+def test_ways_to_write_bytes(text: str, count: int) -> None:
+    assert parse_bytes(text) == count
+
+
+def test_it_answers_at_once() -> None:
+    """The promise is 250 ms on two free cores; a busy machine gets room, a heavy import does not."""
+    code = "import sys; from gpuprof.cli import cli; cli(['occupancy', '--block', '32x32'], standalone_mode=False)"
+    heavy = "print(sorted({'numpy', 'pydantic', 'rich', 'networkx', 'elftools'} & set(sys.modules)))"
+    started = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", f"{code}; {heavy}"], capture_output=True, text=True, check=True)
+    assert time.monotonic() - started < 2
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.slow
+def test_a_kernel_brings_its_registers_and_shared_memory() -> None:
+    data = json.loads(_run("--block", "32x32", "--kernel", "gemm_tiled", "--json").output)
+    assert data["static_shared_bytes"] == 2 * 32 * 32 * 4  # two tiles of floats
+    assert data["registers_origin"] == "built: gemm_tiled_kernel<float, 32>"
+    assert 16 <= data["registers"] <= 64
