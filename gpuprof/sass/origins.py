@@ -1,0 +1,146 @@
+"""Where a value comes from: the backward slice of a register, summed up as thread index, block index, loaded data,
+parameters and constants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from gpuprof.sass.banks import BankNames
+from gpuprof.sass.dataflow import Dataflow
+from gpuprof.sass.model import Instruction, Operand, OperandKind
+from gpuprof.sass.opcodes import ATOMICS, LOADS, Kind, kind_of_opcode
+from gpuprof.sass.roles import Register
+
+#: Special registers that differ between the lanes of a warp.
+_LANE_REGISTERS = {
+    "SR_TID.X": "threadIdx.x",
+    "SR_TID.Y": "threadIdx.y",
+    "SR_TID.Z": "threadIdx.z",
+    "SR_TID": "threadIdx",
+    "SR_LANEID": "lane",
+    "SR_LTMASK": "lane",
+    "SR_EQMASK": "lane",
+    "SR_LEMASK": "lane",
+    "SR_GTMASK": "lane",
+    "SR_GEMASK": "lane",
+}
+_BLOCK_REGISTERS = {"SR_CTAID.X": "blockIdx.x", "SR_CTAID.Y": "blockIdx.y", "SR_CTAID.Z": "blockIdx.z"}
+_EXCHANGES = frozenset(("SHFL", "VOTE", "MATCH", "REDUX", "CREDUX"))
+_MOST_STEPS = 2000
+
+
+@dataclass(frozen=True)
+class Origins:
+    """``thread``, ``block``, ``parameters``: names; ``loaded``: memory spaces that data was loaded from."""
+
+    thread: tuple[str, ...] = ()
+    block: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()
+    loaded: tuple[str, ...] = ()
+    exchanged: bool = False  #: a shuffle, vote or match is among them
+    unknown: bool = False  #: the slice was cut, or ends in something written nowhere
+
+    @property
+    def lane_dependent(self) -> bool:
+        """Whether lanes of one warp may see different values."""
+        return bool(self.thread or self.loaded or self.exchanged or self.unknown)
+
+    def words(self) -> str:
+        """``threadIdx.x, blockIdx.x, parameter 2``; ``constants`` when nothing else is in it."""
+        names = [*self.thread, *self.block, *self.parameters]
+        names += [f"data loaded from {space}" for space in self.loaded]
+        if self.exchanged:
+            names.append("a warp exchange")
+        if self.unknown:
+            names.append("a value that is not traced")
+        return ", ".join(names) or "constants"
+
+
+@dataclass
+class Tracer:
+    """Backward slices over one function."""
+
+    flow: Dataflow
+    banks: BankNames = field(default_factory=BankNames)
+
+    def of_register(self, index: int, register: Register) -> Origins:
+        """The origins of a register as instruction ``index`` reads it."""
+        return self._slice([(index, register)])
+
+    def of_result(self, index: int) -> Origins:
+        """The origins of what instruction ``index`` writes."""
+        return self._slice([], start=index)
+
+    def _slice(self, waiting: list[tuple[int, Register]], start: int | None = None) -> Origins:
+        gathered = _Gathered()
+        seen_sites: set[int] = set()
+        asked: set[tuple[int, Register]] = set()
+        if start is not None:
+            seen_sites.add(start)
+            waiting = [*waiting, *self._visit(start, gathered)]
+        while waiting:
+            question = waiting.pop()
+            if question in asked:
+                continue
+            asked.add(question)
+            if len(asked) > _MOST_STEPS:
+                gathered.unknown = True
+                break
+            found = self.flow.definitions(*question)
+            if not found.sites or not found.complete:
+                gathered.unknown = True
+            for site in found.sites:
+                if site not in seen_sites:
+                    seen_sites.add(site)
+                    waiting.extend(self._visit(site, gathered))
+        return gathered.frozen()
+
+    def _visit(self, site: int, gathered: _Gathered) -> Iterable[tuple[int, Register]]:
+        instruction = self.flow.graph.function.instructions[site]
+        opcode = instruction.opcode
+        space = LOADS.get(opcode) or ATOMICS.get(opcode)
+        if space is None and kind_of_opcode(opcode) is Kind.TEXTURE:
+            space = "texture"
+        if space is not None:
+            gathered.loaded[space] = None
+            return ()
+        if opcode in _EXCHANGES:
+            gathered.exchanged = True
+        self._leaves(instruction, gathered)
+        return [(site, register) for register in self.flow.roles[site].reads]
+
+    def _leaves(self, instruction: Instruction, gathered: _Gathered) -> None:
+        for operand in instruction.operands:
+            if operand.kind is OperandKind.SPECIAL:
+                self._special(operand, gathered)
+            elif operand.kind is OperandKind.CONSTANT and operand.bank is not None:
+                gathered.parameters[self.banks.name(operand.bank, int(operand.value or 0))] = None
+
+    def _special(self, operand: Operand, gathered: _Gathered) -> None:
+        if operand.name in _LANE_REGISTERS:
+            gathered.thread[_LANE_REGISTERS[operand.name]] = None
+        elif operand.name in _BLOCK_REGISTERS:
+            gathered.block[_BLOCK_REGISTERS[operand.name]] = None
+
+
+@dataclass
+class _Gathered:
+    """Names in the order found (dicts as ordered sets)."""
+
+    thread: dict[str, None] = field(default_factory=dict)
+    block: dict[str, None] = field(default_factory=dict)
+    parameters: dict[str, None] = field(default_factory=dict)
+    loaded: dict[str, None] = field(default_factory=dict)
+    exchanged: bool = False
+    unknown: bool = False
+
+    def frozen(self) -> Origins:
+        return Origins(
+            tuple(sorted(self.thread)),
+            tuple(sorted(self.block)),
+            tuple(sorted(self.parameters)),
+            tuple(sorted(self.loaded)),
+            self.exchanged,
+            self.unknown,
+        )
