@@ -29,7 +29,7 @@ class BufferBuilder:
         """The buffer; raises Skip after reporting what is wrong with it."""
         self._check_roles(path, model)
         shape = self._shape((*path, "shape"), model, point)
-        fill = self._fill((*path, "fill"), model, point)
+        fill = self._fill((*path, "fill"), name, model, point)
         buffer = Buffer(name, model.dtype, shape, fill, output=model.output, scratch=model.scratch)
         if buffer not in self._sampled:
             self._sampled.add(buffer)
@@ -68,17 +68,17 @@ class BufferBuilder:
             raise Skip
         return tuple(extents)
 
-    def _fill(self, path: Path_, model: BufferModel, point: Point) -> Fill:
+    def _fill(self, path: Path_, name: str, model: BufferModel, point: Point) -> Fill:
         fill = model.fill
         if fill is None:
             return Fill("poison")
         if isinstance(fill, RandomFill):
-            return self._random(path, fill, model.dtype, point)
+            return self._random(path, name, fill, model.dtype, point)
         if isinstance(fill, (bool, int, float)):
             return Fill("constant", value=fill)
         if fill in ("random", "uniform", "normal", "integers"):
             distribution = fills.default_distribution(model.dtype) if fill == "random" else fill
-            return self._random(path, RandomFill.model_validate({"random": distribution}), model.dtype, point)
+            return self._random(path, name, RandomFill.model_validate({"random": distribution}), model.dtype, point)
         if fill.endswith(".npy"):
             return Fill("file", file=self._folder / fill)
         return self._expression(path, fill, point)
@@ -95,7 +95,7 @@ class BufferBuilder:
         names = tuple((name, scope[name]) for name in sorted(expression.names - {"i"}))
         return Fill("expression", expression=text, names=names)  # type: ignore[arg-type]
 
-    def _random(self, path: Path_, fill: RandomFill, dtype: str, point: Point) -> Fill:
+    def _random(self, path: Path_, name: str, fill: RandomFill, dtype: str, point: Point) -> Fill:
         distribution = fill.random
         self._check_random_keys(path, fill)
         if np.dtype(dtype).kind != "f" and distribution != "integers":
@@ -115,7 +115,8 @@ class BufferBuilder:
         if std < 0:
             self._collector.add((*path, "std"), f"is {std}; a deviation is at least 0")
             raise Skip
-        return Fill("random", distribution=distribution, low=low, high=high, mean=mean, std=std, seed=fill.seed)
+        seed = fills.default_seed(name) if fill.seed is None else fill.seed
+        return Fill("random", distribution=distribution, low=low, high=high, mean=mean, std=std, seed=seed)
 
     def _check_random_keys(self, path: Path_, fill: RandomFill) -> None:
         wrong: Mapping[str, tuple[str, ...]] = {"normal": ("low", "high")}

@@ -24,12 +24,12 @@ from gpuprof.experiment.model import (
     Variant,
     Work,
 )
+from gpuprof.experiment.overrides import check_overrides
 from gpuprof.experiment.points import (
     MAX_POINTS,
     Point,
     axes_of,
     check_declarations,
-    check_overrides,
     expand_points,
 )
 from gpuprof.experiment.schema import BufferModel, ExperimentModel, StepModel, VariantModel, WorkModel

@@ -26,7 +26,7 @@ POISON_BYTE = 0xFF  #: four or eight of them are a NaN, two are a half's NaN, an
 
 
 def materialize(buffer: Buffer, *, seed_offset: int = 0) -> NDArray[Any]:
-    """The buffer's initial contents, of its dtype and shape; ``seed_offset`` is added to a random fill's seed.
+    """The buffer's initial contents, of its dtype and shape; each ``seed_offset`` gives other random values.
 
     Raises ExpressionError where the fill cannot be evaluated or does not fit the dtype.
     """
@@ -110,9 +110,8 @@ def _as_integers(values: NDArray[Any], dtype: np.dtype[Any], prefix: str) -> NDA
 
 
 def _random(buffer: Buffer, seed_offset: int) -> NDArray[Any]:
-    """Buffers of one seed differ by their names."""
     fill = buffer.fill
-    generator = np.random.default_rng([fill.seed + seed_offset, zlib.crc32(buffer.name.encode())])
+    generator = np.random.default_rng([fill.seed, seed_offset])
     values: NDArray[Any]
     if fill.distribution == "integers":
         values = generator.integers(int(fill.low), int(fill.high), size=buffer.shape, dtype=np.int64)
@@ -137,6 +136,11 @@ def load_array(buffer: Buffer, header_only: bool = False) -> NDArray[Any]:
     if array.shape != buffer.shape and array.shape != (buffer.elements,):
         raise ExpressionError(f"{path} has the shape {list(array.shape)}, and the buffer {list(buffer.shape)}")
     return array if header_only else np.ascontiguousarray(array).reshape(buffer.shape)
+
+
+def default_seed(buffer_name: str) -> int:
+    """The seed of a random fill that gives none: buffers differ from one another, and runs do not."""
+    return zlib.crc32(buffer_name.encode())
 
 
 def default_distribution(dtype: str) -> str:

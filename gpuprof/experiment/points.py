@@ -9,11 +9,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from gpuprof.errors import ExpressionError, UsageError
+from gpuprof.errors import ExpressionError
 from gpuprof.experiment.collect import Collector, Skip
 from gpuprof.experiment.document import Path_
-from gpuprof.experiment.expressions import parse, unknown
+from gpuprof.experiment.expressions import parse
 from gpuprof.experiment.operators import Value, truth
+from gpuprof.experiment.overrides import override_values
 from gpuprof.experiment.schema import ExperimentModel, VariantModel
 
 Scalar = int | float | str
@@ -64,35 +65,8 @@ def _axis(name: str, path: Path_, value: Any, is_size: bool, overrides: Mapping[
     listed = isinstance(value, list)
     values = list(value) if listed else [value]
     if name in overrides:
-        values = _override(name, overrides[name])
+        values = override_values(name, overrides[name])
     return Axis(name, path, tuple(values), listed or len(values) > 1, is_size)
-
-
-def _override(name: str, text: str) -> list[Scalar]:
-    """``16,32`` as values; a comma inside parentheses or template brackets does not split."""
-    values = [part.strip() for part in re.split(r",(?![^()<>]*[)>])", text)]
-    if not all(values):
-        raise UsageError(f"{name}={text}: expected a value, or values with commas between: {name}=16,32")
-    return [_literal(value) for value in values]
-
-
-def _literal(text: str) -> Scalar:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
-
-
-def check_overrides(model: ExperimentModel, overrides: Mapping[str, str]) -> None:
-    """Raise UsageError for an override that names no size and no parameter."""
-    known = set(model.sizes)
-    for variant in model.variants.values():
-        known.update(variant.sizes, variant.params)
-    for name in overrides:
-        if name not in known:
-            raise UsageError(f"{name}={overrides[name]}: {unknown(name, sorted(known), 'size or parameter')}")
 
 
 def check_declarations(model: ExperimentModel, collector: Collector) -> None:

@@ -143,14 +143,14 @@ class Model(BaseModel):
 
 
 class RandomFill(Model):
-    """Random values from a seed; the same seed gives the same values, and buffers differ from one another."""
+    """Random values; the same seed gives the same values, in another buffer too."""
 
     random: Literal["uniform", "normal", "integers"] = Field(description="the distribution")
     low: Expr = Field(None, description="uniform, integers: the least value (default 0)", validate_default=False)
     high: Expr = Field(None, description="uniform, integers: the bound above, excluded", validate_default=False)
     mean: Expr = Field(None, description="normal: the mean (default 0)", validate_default=False)
     std: Expr = Field(None, description="normal: the standard deviation (default 1)", validate_default=False)
-    seed: int = Field(0, description="the seed (default 0); `--seeds` adds to it", ge=0)
+    seed: Annotated[int, Field(ge=0)] | None = Field(None, description="the seed (default: the buffer's own)")
 
 
 class ArgumentModel(Model):

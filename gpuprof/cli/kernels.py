@@ -1,0 +1,15 @@
+"""``gpuprof kernels``: the kernels that are bundled or in this folder."""
+
+from __future__ import annotations
+
+import click
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print names, paths and descriptions as JSON.")
+def command(as_json: bool) -> None:
+    """List the kernels that are bundled or in this folder, with the first line of their head comment."""
+    from gpuprof.cli import listing
+    from gpuprof.experiment import bundled
+
+    listing.show(listing.entries(bundled.kernels(), listing.head_comment), as_json)
