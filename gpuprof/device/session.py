@@ -96,7 +96,7 @@ class Session:
             if call.once and not first:
                 continue
             if isinstance(call, FillCall):
-                self.device.fill(self._address(job, call.buffer), call.byte)
+                self.device.fill(self.address(job, call.buffer), call.byte)
             elif isinstance(call, HostCall):
                 self._call_host(job, call)
             else:
@@ -114,15 +114,15 @@ class Session:
     def host_arguments(self, job: Job, call: HostCall) -> tuple[Pointer | HostScalar, ...]:
         """The arguments of a host call with addresses in place of buffer names."""
         return tuple(
-            argument if isinstance(argument, HostScalar) else self.pointer(job, argument)
-            for argument in call.arguments
+            argument if isinstance(argument, HostScalar) else self.pointer(job, argument) for argument in call.arguments
         )
 
     def pointer(self, job: Job, argument: BufferReference) -> Pointer:
         """The address that an argument stands for."""
-        return Pointer(self._address(job, argument.buffer), argument.offset_bytes)
+        return Pointer(self.address(job, argument.buffer), argument.offset_bytes)
 
-    def _address(self, job: Job, buffer: str) -> Handle:
+    def address(self, job: Job, buffer: str) -> Handle:
+        """The device memory of one of the job's buffers, once it is prepared."""
         return self._handles[_identity(job, job.buffer(buffer))]
 
     def _call_host(self, job: Job, call: HostCall) -> None:
@@ -140,7 +140,9 @@ class Session:
 
     def damage(self, job: Job) -> str | None:
         """What the pass changed that it must not: an input, or bytes around a buffer. Inputs are refilled next time."""
-        reports = [text for spec in job.buffers for text in (self._overrun(job, spec), self._changed(job, spec)) if text]
+        reports = [
+            text for spec in job.buffers for text in (self._overrun(job, spec), self._changed(job, spec)) if text
+        ]
         return "; ".join(reports) or None
 
     def close(self) -> None:

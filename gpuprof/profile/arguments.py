@@ -27,7 +27,9 @@ def pack_arguments(
             f"{kernel} takes {len(layout)} arguments ({_sizes(layout)}), and args gives {len(arguments)}"
         )
     ordered = sorted(layout, key=lambda parameter: parameter.ordinal)
-    return tuple(_pack(kernel, n, argument, slot) for n, (argument, slot) in enumerate(zip(arguments, ordered)))
+    return tuple(
+        _pack(kernel, n, argument, slot) for n, (argument, slot) in enumerate(zip(arguments, ordered, strict=True))
+    )
 
 
 def _sizes(layout: Sequence[Parameter]) -> str:

@@ -70,9 +70,7 @@ class SharedData:
 
     def _inputs(self, variant: Variant, seed_offset: int) -> Mapping[str, NDArray[np.generic]]:
         filled = {name: buffer for name, buffer in variant.buffers.items() if buffer.fill.kind != "poison"}
-        return {
-            name: np.load(self.input_file(buffer, seed_offset), mmap_mode="r") for name, buffer in filled.items()
-        }
+        return {name: np.load(self.input_file(buffer, seed_offset), mmap_mode="r") for name, buffer in filled.items()}
 
     def _spec(self, buffer: Buffer, seed_offset: int) -> BufferSpec:
         poisoned = buffer.fill.kind == "poison"

@@ -95,4 +95,3 @@ class Done:
 
 Request = Open | Check | Load | Sample | Drop
 Answer = Opened | Checked | Sampled | Done | Failure
-

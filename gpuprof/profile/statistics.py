@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import fmean, median
 
 CONFIDENCE = 0.95
@@ -60,16 +61,16 @@ def median_interval(samples: Sequence[float]) -> tuple[float, float]:
 
 
 def interval_rank(count: int) -> int:
-    """How many samples lie outside the interval on each side."""
+    """How many samples lie outside the interval on each side: the largest r with 2 P(Binomial(n, 1/2) <= r) <= 5 %."""
     tail, rank = 0.0, 0
     while rank < (count - 1) // 2:
         tail += math.exp(
             math.lgamma(count + 1) - math.lgamma(rank + 1) - math.lgamma(count - rank + 1) - count * math.log(2)
         )
         if 2 * tail > 1 - CONFIDENCE:
-            return rank
+            break
         rank += 1
-    return rank
+    return max(0, rank - 1) if 2 * tail > 1 - CONFIDENCE else rank
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def verdict(interval: tuple[float, float], pairs: int) -> str:
     low, high = interval
     if pairs < MINIMUM_PAIRS:
         return "unclear"
-    if 1 - EQUIVALENCE <= low and high <= 1 + EQUIVALENCE:
+    if low >= 1 - EQUIVALENCE and high <= 1 + EQUIVALENCE:
         return "same"
     if low > 1:
         return "faster"
@@ -116,7 +117,7 @@ def is_bimodal(samples: Sequence[float]) -> bool:
     ordered = sorted(samples)
     if len(ordered) < 10 or ordered[0] == ordered[-1]:
         return False
-    gap, position = max((right - left, n + 1) for n, (left, right) in enumerate(zip(ordered, ordered[1:])))
+    gap, position = max((right - left, n + 1) for n, (left, right) in enumerate(pairwise(ordered)))
     smaller = min(position, len(ordered) - position)
     return gap > 0.5 * (ordered[-1] - ordered[0]) and smaller >= len(ordered) / 10
 

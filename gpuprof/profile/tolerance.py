@@ -19,7 +19,9 @@ SAFETY = 4.0
 #: What a single operation, a fused multiply-add or a hardware approximation (MUFU, 2 ulp) may be off, in ulp.
 BASE_ULPS = 4.0
 #: Reductions by name that the reference's expressions know.
-REDUCTIONS = frozenset({"sum", "mean", "cumsum", "prod", "cumprod", "dot", "std", "var", "norm", "logsumexp", "softmax"})
+REDUCTIONS = frozenset(
+    {"sum", "mean", "cumsum", "prod", "cumprod", "dot", "std", "var", "norm", "logsumexp", "softmax"}
+)
 
 
 def default_tolerance(dtype: str, reduction: int, want: NDArray[np.generic]) -> Tolerance:
@@ -34,7 +36,7 @@ def default_tolerance(dtype: str, reduction: int, want: NDArray[np.generic]) -> 
     epsilon = float(np.finfo(kind).eps)
     rtol = epsilon * (BASE_ULPS + SAFETY * max(1, reduction) ** 0.5)
     finite = np.abs(want[np.isfinite(want)]) if want.size else want
-    largest = float(finite.max()) if finite.size else 0.0
+    largest = float(np.max(finite)) if finite.size else 0.0
     rule = f"{dtype}, {reduction:,} terms: rtol {rtol:.1e} of the element and of the largest"
     return Tolerance(rtol, rtol * largest, rule)
 

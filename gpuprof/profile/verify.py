@@ -79,7 +79,7 @@ def _scan(
             absolute, relative = absolute[here], relative[here]
         wrong[part] = bad
         if absolute.size:
-            max_abs, max_rel = max(max_abs, float(absolute.max())), max(max_rel, float(relative.max()))
+            max_abs, max_rel = max(max_abs, float(np.max(absolute))), max(max_rel, float(np.max(relative)))
     return wrong, max_abs, max_rel
 
 

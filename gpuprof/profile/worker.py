@@ -80,7 +80,9 @@ class Worker:
         self._timed.pop(request.jobs[0].label, None)
         parts: list[OutputCheck] = []
         digests: dict[str, str] = {}
-        why, damage, counted = "", None, ()
+        why: str = ""
+        damage: str | None = None
+        counted: tuple[StepCounters, ...] = ()
         for seed, job in enumerate(request.jobs):
             counted = self._pass(job, request.poison)
             damage = damage or self.session.damage(job)
@@ -95,9 +97,7 @@ class Worker:
         self._timed[request.jobs[0].label] = request.jobs[0]
         return Checked(self._verdict(request, parts, why, digests), counters_of(counted), damage)
 
-    def _verdict(
-        self, request: Check, parts: list[OutputCheck], why: str, digests: Mapping[str, str]
-    ) -> Verification:
+    def _verdict(self, request: Check, parts: list[OutputCheck], why: str, digests: Mapping[str, str]) -> Verification:
         if request.references:
             return summarize(parts, why, digests)
         total = sum(int(np.prod(spec.shape)) for spec in request.jobs[0].buffers if spec.output)
@@ -125,7 +125,9 @@ class Worker:
     def _sample(self, request: Sample) -> Sampled:
         from gpuprof.device.clock import sample_job
 
-        return sample_job(self.session, self._timed[request.label], request)
+        job = self._timed[request.label]
+        taken = sample_job(self.session, job, request.protocol, request.count, request.batch)
+        return Sampled(taken.samples_us, remarks=taken.remarks)
 
     def _drop(self, request: Drop) -> Done:
         self._timed.pop(request.label, None)
@@ -153,7 +155,9 @@ def compare_all(
 
 def describe(source: str, rtol: float, atol: float) -> str:
     """The tolerance in words: which numbers, and where they come from."""
-    return f"tolerance rtol {rtol:g}, atol {atol:g} from the YAML" if source == "yaml" else f"tolerance by rule: {source}"
+    return (
+        f"tolerance rtol {rtol:g}, atol {atol:g} from the YAML" if source == "yaml" else f"tolerance by rule: {source}"
+    )
 
 
 def save_outputs(outputs: Mapping[str, NDArray[np.generic]], folder: Path) -> None:

@@ -1,0 +1,177 @@
+"""``gpuprof run``: flags to options, one call, one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from gpuprof.profile.options import RunOptions
+    from gpuprof.results.model import Run
+
+_FILE = click.Path(dir_okay=False, allow_dash=True)
+
+
+@click.command("run", context_settings={"show_default": True})
+@click.argument("config")
+@click.option(
+    "--set", "overrides", multiple=True, metavar="NAME=VALUE", help="Replace a size or parameter of the YAML."
+)
+@click.option("--variant", "variants", multiple=True, metavar="LABEL", help="Only these: label, family or pattern.")
+@click.option("--arch", metavar="ARCH", help="sm_89, 8.9, 89, native ...  [default: the GPU's, else sm_89]")
+@click.option("--device", metavar="DEVICE", help="emulated, none, gpu, gpu:0,gpu:1  [default: a GPU if there is one]")
+@click.option("--iters", type=click.IntRange(1), help="Samples per variant  [default: the YAML's, else by noise]")
+@click.option("--warm", is_flag=True, help="Time back to back instead of with a flushed L2 (cold).")
+@click.option("--batch", type=click.IntRange(1), default=1, help="Launches per sample, for kernels under 10 us.")
+@click.option("--min-time", type=click.FloatRange(0), default=0.1, help="Seconds of kernel time before noise may stop.")
+@click.option("--max-noise", type=click.FloatRange(0), default=0.5, help="Relative standard deviation, in percent.")
+@click.option("--timeout", type=click.FloatRange(0), default=15.0, help="Seconds of timing per variant at most.")
+@click.option("--seeds", type=click.IntRange(1), default=1, help="Check with so many seeds of random inputs.")
+@click.option("--json", "json_file", type=_FILE, metavar="FILE", help="Write the run as JSON, after every variant.")
+@click.option("--csv", "csv_file", type=_FILE, metavar="FILE", help="Write the table as CSV.")
+@click.option("--markdown", "markdown_file", type=_FILE, metavar="FILE", help="Write the table as Markdown.")
+@click.option("--html", "html_file", type=_FILE, metavar="FILE", help="Write the run as one HTML page.")
+@click.option("--sass", is_flag=True, help="Add columns of machine-code facts.")
+@click.option("--ncu", is_flag=True, help="Also collect Nsight Compute's counters (needs a GPU).")
+@click.option("--check", is_flag=True, help="Exit with 1 when an expectation of the YAML does not hold.")
+@click.option("--resume", is_flag=True, help="Keep the rows of the last run that still hold; run the rest.")
+@click.option("--no-overlap", is_flag=True, help="Time only after all builds have ended.")
+@click.option("--no-history", is_flag=True, help="Do not store the run.")
+@click.option("--history", type=click.Path(dir_okay=False), metavar="FILE", help="Store the run in this database.")
+@click.option("--save-outputs", type=click.Path(file_okay=False), metavar="DIR", help="Write every output as .npy.")
+@click.option("--emulate-budget", metavar="N", help="Thread instructions per emulated launch, or 'all'  [default: 1e8]")
+@click.option("--emulate-limit", type=click.IntRange(1), help="Instructions per warp that are called endless.")
+@click.option("--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="A CUDA toolkit.")
+@click.option("--ccbin", metavar="PROGRAM", help="Host compiler for nvcc.")
+@click.option("--jobs", type=click.IntRange(1), help="nvcc processes at once  [default: the cores]")
+@click.option("--build-timeout", type=click.FloatRange(0), default=300.0, help="Seconds per nvcc process.")
+@click.option("--launch-timeout", type=click.FloatRange(0), help="Seconds per launch  [default: 30; emulated 600]")
+def command(config: str, **flags: Any) -> None:
+    """Build every variant of CONFIG, check it, time it, and print one table.
+
+    CONFIG is a YAML file or the name of a bundled experiment. Exit code 0: all variants ran and verified; 1: some
+    variant failed or differed; 2: the command or the YAML is wrong; 3: a tool or device is missing; 130: interrupted.
+    """
+    from gpuprof import experiment as experiments
+    from gpuprof.cli.run_progress import make_observer
+    from gpuprof.profile.run import run_experiment
+
+    options = _options(flags)
+    path = experiments.find_config(config)
+    experiment = experiments.load(path, overrides=_overrides(flags["overrides"]), arch=options.arch)
+    with make_observer(quiet=_writes_stdout(flags)) as observer:
+        run = run_experiment(experiment, options, observer)
+    run = _store(run, flags)
+    _print(run, flags)
+    raise click.exceptions.Exit(exit_code(run, check=flags["check"]))
+
+
+def _options(flags: Mapping[str, Any]) -> RunOptions:
+    import sys
+
+    from gpuprof.device.choice import parse_devices
+    from gpuprof.profile.options import EMULATE_LIMIT, RunOptions, TimingOptions
+    from gpuprof.toolchain.arch_choice import parse_arch
+
+    timing = TimingOptions(
+        protocol="warm" if flags["warm"] else "cold",
+        batch=flags["batch"],
+        iters=flags["iters"],
+        min_time=flags["min_time"],
+        max_noise=flags["max_noise"] / 100,
+        timeout=flags["timeout"],
+    )
+    json_file, save = flags["json_file"], flags["save_outputs"]
+    return RunOptions(
+        arch=parse_arch(flags["arch"]) if flags["arch"] else None,
+        devices=parse_devices(flags["device"]) if flags["device"] else (),
+        timing=timing,
+        seeds=flags["seeds"],
+        jobs=flags["jobs"],
+        cuda_home=flags["cuda_home"],
+        ccbin=flags["ccbin"],
+        build_timeout=flags["build_timeout"],
+        launch_timeout=flags["launch_timeout"],
+        overlap=not flags["no_overlap"],
+        variants=flags["variants"],
+        json=Path(json_file) if json_file not in (None, "-") else None,
+        resume=flags["resume"],
+        save_outputs=Path(save) if save else None,
+        emulate_budget=parse_budget(flags["emulate_budget"]),
+        emulate_limit=flags["emulate_limit"] or EMULATE_LIMIT,
+        ncu=flags["ncu"],
+        command=("gpuprof", *sys.argv[1:]),
+    )
+
+
+def parse_budget(text: str | None) -> int | None:
+    """``None``: the default; ``all``: no budget; else a number such as 1e8. Raises UsageError."""
+    from gpuprof.errors import UsageError
+    from gpuprof.profile.options import EMULATE_BUDGET
+
+    if text is None:
+        return EMULATE_BUDGET
+    if text == "all":
+        return None
+    try:
+        budget = int(float(text))
+    except (ValueError, OverflowError):
+        budget = 0
+    if budget < 1:
+        raise UsageError(f"--emulate-budget {text!r}: expected a number of thread instructions like 1e8, or all")
+    return budget
+
+
+def _overrides(pairs: tuple[str, ...]) -> dict[str, str]:
+    from gpuprof.errors import UsageError
+
+    wrong = next((pair for pair in pairs if "=" not in pair), None)
+    if wrong is not None:
+        raise UsageError(f"--set {wrong!r}: expected NAME=VALUE, as in --set M=512")
+    return dict(pair.split("=", 1) for pair in pairs)
+
+
+def _writes_stdout(flags: Mapping[str, Any]) -> bool:
+    return "-" in (flags["json_file"], flags["csv_file"], flags["markdown_file"], flags["html_file"])
+
+
+def _store(run: Run, flags: Mapping[str, Any]) -> Run:
+    if flags["no_history"]:
+        return run
+    from dataclasses import replace
+
+    from gpuprof.errors import StoreError
+    from gpuprof.results.history import History, history_path
+
+    try:
+        return replace(run, identifier=History(history_path(flags["history"])).store(run))
+    except StoreError as error:
+        if flags["history"]:
+            raise
+        return replace(run, notes=(*run.notes, f"The run was not stored: {error}"))
+
+
+def _print(run: Run, flags: Mapping[str, Any]) -> None:
+    from gpuprof.report.console import make_console
+    from gpuprof.report.exports import write_exports
+    from gpuprof.report.run_table import render_run
+
+    if not _writes_stdout(flags):
+        render_run(run, make_console(), sass=flags["sass"])
+    write_exports(run, {kind: flags[f"{kind}_file"] for kind in ("json", "csv", "markdown", "html")})
+
+
+def exit_code(run: Run, *, check: bool) -> int:
+    """The process's exit code for a run, as DESIGN.md gives them."""
+    from gpuprof.results.model import Status
+
+    if not run.complete:
+        return 130
+    if any("arguments" in result.missing for result in run.results):
+        return 2
+    if any(result.status not in (Status.OK, Status.SKIPPED) for result in run.results):
+        return 1
+    return int(check and any(outcome.held is False for outcome in run.expectations))

@@ -1,0 +1,149 @@
+"""Timing protocols over a device with events: cold, warm, and batches. Nothing here knows statistics.
+
+cold: the L2 is flushed, the stream held until everything is enqueued, and one pass timed between two events.
+warm: passes back to back, each between its own events.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from gpuprof.device.base import Handle, Launch, Pointer
+from gpuprof.device.jobs import Call, FillCall, HostCall, HostScalar, Job, KernelCall
+from gpuprof.device.session import Session
+from gpuprof.errors import LaunchError
+
+#: Launches behind one hold: the driver's queue takes some 1,024, and a full one would block the host for ever.
+MOST_HELD_LAUNCHES = 400
+
+
+class ClockedDevice(Protocol):
+    """What a device needs to be timed; see ``gpu.GpuDevice``."""
+
+    def enqueue(self, launch: Launch) -> None: ...
+
+    def enqueue_fill(self, handle: Handle, byte: int) -> None: ...
+
+    def enqueue_host(self, call: HostCall, arguments: tuple[Pointer | HostScalar, ...]) -> None: ...
+
+    def mark(self) -> Any: ...
+
+    def elapsed_us(self, start: Any, end: Any) -> float: ...
+
+    def flush_l2(self) -> None: ...
+
+    def hold(self) -> None: ...
+
+    def release(self) -> None: ...
+
+    def hold_failed(self) -> bool: ...
+
+    def synchronize(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class ClockSamples:
+    """Microseconds per pass, and remarks on how they were taken."""
+
+    samples_us: tuple[float, ...]
+    remarks: tuple[str, ...] = ()
+
+
+class Stopwatch:
+    """Times one job on one device. ``count`` samples of ``batch`` passes each."""
+
+    def __init__(self, device: ClockedDevice, session: Session, job: Job) -> None:
+        self._device, self._session, self._job = device, session, job
+        calls = [call for call in job.calls if not call.once]
+        first = next((n for n, call in enumerate(calls) if call.timed), None)
+        if first is None:
+            raise LaunchError("no step is marked timed")
+        self._before, self._body = calls[:first], _without_tail(calls[first:])
+        self._held = True
+        self._remarks: dict[str, None] = {}
+
+    def cold(self, count: int, batch: int) -> ClockSamples:
+        """Each sample behind an L2 flush."""
+        return self._result([self._sample(batch, flush=True) for _ in range(count)])
+
+    def warm(self, count: int, batch: int) -> ClockSamples:
+        """Each sample behind the one before."""
+        return self._result([self._sample(batch, flush=False) for _ in range(count)])
+
+    def _result(self, samples: list[float]) -> ClockSamples:
+        return ClockSamples(tuple(samples), tuple(self._remarks))
+
+    def _sample(self, batch: int, *, flush: bool) -> float:
+        for call in self._before:
+            self._enqueue(call)
+        if flush:
+            self._device.flush_l2()
+        self._device.synchronize()
+        held = self._hold(batch)
+        try:
+            spans = self._timed_passes(batch)
+        finally:
+            if held:
+                self._device.release()
+        self._device.synchronize()
+        if held and self._device.hold_failed():
+            self._stop_holding()
+            return self._sample(batch, flush=flush)
+        return sum(self._device.elapsed_us(start, end) for start, end in spans) / batch
+
+    def _hold(self, batch: int) -> bool:
+        if not self._held or batch * len(self._body) > MOST_HELD_LAUNCHES:
+            return False
+        self._device.hold()
+        return True
+
+    def _stop_holding(self) -> None:
+        self._held = False
+        self._remarks["a step waits for the GPU itself: launch latency is in the times"] = None
+
+    def _timed_passes(self, batch: int) -> list[tuple[Any, Any]]:
+        """Enqueue ``batch`` passes; one span over all where every step is timed, else one per timed stretch."""
+        if all(call.timed for call in self._body):
+            start = self._device.mark()
+            for _ in range(batch):
+                for call in self._body:
+                    self._enqueue(call)
+            return [(start, self._device.mark())]
+        return [span for _ in range(batch) for span in self._stretches()]
+
+    def _stretches(self) -> list[tuple[Any, Any]]:
+        spans, start = [], None
+        for call in self._body:
+            if call.timed and start is None:
+                start = self._device.mark()
+            elif not call.timed and start is not None:
+                spans.append((start, self._device.mark()))
+                start = None
+            self._enqueue(call)
+        if start is not None:
+            spans.append((start, self._device.mark()))
+        return spans
+
+    def _enqueue(self, call: Call) -> None:
+        if isinstance(call, KernelCall):
+            self._device.enqueue(self._session.launch_of(self._job, call))
+        elif isinstance(call, FillCall):
+            self._device.enqueue_fill(self._session.address(self._job, call.buffer), call.byte)
+        else:
+            self._device.enqueue_host(call, self._session.host_arguments(self._job, call))
+
+
+def _without_tail(calls: list[Call]) -> list[Call]:
+    """Untimed steps behind the last timed one need not run."""
+    last = max(n for n, call in enumerate(calls) if call.timed)
+    return calls[: last + 1]
+
+
+def sample_job(session: Session, job: Job, protocol: str, count: int, batch: int) -> ClockSamples:
+    """Time ``job``; raises LaunchError on a device without a clock."""
+    device: Any = session.device
+    if not hasattr(device, "mark"):
+        raise LaunchError("this device has no clock")
+    watch = Stopwatch(device, session, job)
+    return watch.cold(count, batch) if protocol == "cold" else watch.warm(count, batch)

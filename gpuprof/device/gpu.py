@@ -1,0 +1,342 @@
+"""A GPU through pycuda: the only module that imports it.
+
+The primary context, so that host libraries share it. Memory has guard zones in front and behind, checked by
+``overrun``. After a fault the context is lost (``lost``): the process must be replaced, and nothing is freed in it.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpuprof.device.base import DeviceDescription, Handle, Launch, LaunchCounters, Pointer
+from gpuprof.device.cuda_info import find_gpus
+from gpuprof.device.jobs import HostCall, HostScalar
+from gpuprof.errors import DeviceMemoryError, KernelNotFoundError, LaunchError, MissingDeviceError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+#: Bytes in front of and behind every allocation that a correct kernel leaves alone. A multiple of 4 KiB keeps the
+#: alignment that cudaMalloc promises (256 bytes) and that vector loads and swizzles rely on.
+GUARD_BYTES = 4096
+GUARD_BYTE = 0xA5
+#: Dynamic shared memory above which a kernel must opt in (CUDA C++ Programming Guide, "Shared Memory").
+OPT_IN_BYTES = 48 * 1024
+#: How long a held stream waits for its release at most, in ns: longer only when the host itself was stopped.
+HOLD_NS = 2_000_000_000
+#: A buffer of this many times the L2 is written to flush it.
+L2_FACTOR = 1
+#: Errors after which the context cannot be used again, by the words in pycuda's messages.
+_CONTEXT_LOST = (
+    "illegal address",
+    "an illegal memory access",
+    "illegal instruction",
+    "misaligned address",
+    "invalid address space",
+    "invalid program counter",
+    "launch failed",
+    "launch failure",
+    "launch timed out",
+    "hardware stack error",
+    "assert",
+    "unspecified",
+    "uncorrectable",
+    "context is destroyed",
+)
+
+
+@dataclass(frozen=True)
+class _Allocation:
+    memory: Any  #: pycuda's DeviceAllocation, guards included
+    address: int
+    nbytes: int
+
+
+class GpuDevice:
+    """One GPU. ``support``: the cubin of ``support.cu`` for this GPU, needed to hold the stream while timing."""
+
+    def __init__(self, ordinal: int, support: Path | None = None) -> None:
+        self._cuda = _import_pycuda()
+        self.lost = False
+        self.ordinal = ordinal
+        self._cuda.init()
+        self._context = self._cuda.Device(ordinal).retain_primary_context()
+        self._context.push()
+        self._description = find_gpus().devices[ordinal]
+        self.stream = self._cuda.Stream()
+        self._allocations: dict[int, _Allocation] = {}
+        self._modules: dict[Path, Any] = {}
+        self._functions: dict[tuple[Path, str], Any] = {}
+        self._opted_in: dict[tuple[Path, str], int] = {}
+        self._libraries: dict[Path, ctypes.CDLL] = {}
+        self._next = 1
+        self._support = support
+        self._flags: NDArray[np.int32] | None = None
+        self._generation = 0
+        self._scratch: _Allocation | None = None
+
+    @property
+    def description(self) -> DeviceDescription:
+        return self._description
+
+    # memory
+
+    def allocate(self, nbytes: int) -> Handle:
+        memory = self._allocate_raw(nbytes + 2 * GUARD_BYTES)
+        handle = Handle(self._next, nbytes)
+        self._next += 1
+        self._allocations[handle.identifier] = _Allocation(memory, int(memory) + GUARD_BYTES, nbytes)
+        self._guard(handle)
+        return handle
+
+    def _allocate_raw(self, nbytes: int) -> Any:
+        try:
+            return self._cuda.mem_alloc(nbytes)
+        except self._cuda.MemoryError:
+            free, total = self._cuda.mem_get_info()
+            raise DeviceMemoryError(
+                f"out of device memory: {nbytes:,} bytes were asked for, {free:,} of {total:,} are free"
+            ) from None
+
+    def _guard(self, handle: Handle) -> None:
+        allocation = self._allocations[handle.identifier]
+        with self._translated():
+            for address in (allocation.address - GUARD_BYTES, allocation.address + allocation.nbytes):
+                self._cuda.memset_d8(address, GUARD_BYTE, GUARD_BYTES)
+
+    def free(self, handle: Handle) -> None:
+        self._allocations.pop(handle.identifier).memory.free()
+
+    def write(self, handle: Handle, data: NDArray[np.generic]) -> None:
+        if data.nbytes:
+            with self._translated():
+                self._cuda.memcpy_htod(self._address(handle), np.ascontiguousarray(data))
+
+    def read(self, handle: Handle, dtype: str, shape: tuple[int, ...]) -> NDArray[np.generic]:
+        result: NDArray[np.generic] = np.empty(shape, dtype)
+        if result.nbytes:
+            with self._translated():
+                self._cuda.memcpy_dtoh(result, self._address(handle))
+        return result
+
+    def fill(self, handle: Handle, byte: int) -> None:
+        if handle.nbytes:
+            with self._translated():
+                self._cuda.memset_d8_async(self._address(handle), byte, handle.nbytes, self.stream)
+                self.stream.synchronize()
+
+    def written(self, handle: Handle) -> NDArray[np.bool_] | None:
+        return None
+
+    def overrun(self, handle: Handle) -> int | None:
+        """The first byte offset outside ``handle`` that was written (negative: in front), or None; guards are reset."""
+        allocation = self._allocations[handle.identifier]
+        for start in (-GUARD_BYTES, allocation.nbytes):
+            zone = np.empty(GUARD_BYTES, np.uint8)
+            with self._translated():
+                self._cuda.memcpy_dtoh(zone, allocation.address + start)
+            changed = np.flatnonzero(zone != GUARD_BYTE)
+            if changed.size:
+                self._guard(handle)
+                return start + int(changed[-1] if start < 0 else changed[0])
+        return None
+
+    def _address(self, handle: Handle) -> int:
+        return self._allocations[handle.identifier].address
+
+    # launches
+
+    def launch(self, launch: Launch) -> LaunchCounters | None:
+        self.enqueue(launch)
+        self.synchronize()
+        return None
+
+    def enqueue(self, launch: Launch) -> None:
+        """Launch on the stream, without waiting."""
+        data = pack_parameters(tuple(self._parameter(argument) for argument in launch.arguments))
+        function = self._function(launch, len(data))
+        arguments = (data,) if data else ()
+        with self._translated():
+            function.prepared_async_call(
+                launch.grid, launch.block, self.stream, *arguments, shared_size=launch.shared_bytes
+            )
+
+    def _parameter(self, argument: Pointer | bytes) -> bytes:
+        if isinstance(argument, bytes):
+            return argument
+        return (self._address(argument.handle) + argument.offset_bytes).to_bytes(8, "little")
+
+    def _function(self, launch: Launch, parameter_bytes: int) -> Any:
+        """The kernel, ready for that many parameter bytes and the launch's dynamic shared memory."""
+        key = (launch.cubin, launch.symbol)
+        if key not in self._functions:
+            function = self._load(launch.cubin, launch.symbol)
+            self._functions[key] = function.prepare([f"{parameter_bytes}s"] if parameter_bytes else [])
+        function = self._functions[key]
+        if launch.shared_bytes > self._opted_in.get(key, OPT_IN_BYTES):
+            with self._translated():
+                attribute = self._cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
+                function.set_attribute(attribute, launch.shared_bytes)
+            self._opted_in[key] = launch.shared_bytes
+        return function
+
+    def _load(self, cubin: Path, symbol: str) -> Any:
+        if cubin not in self._modules:
+            with self._translated():
+                self._modules[cubin] = self._cuda.module_from_buffer(cubin.read_bytes())
+        try:
+            return self._modules[cubin].get_function(symbol)
+        except self._cuda.LogicError:
+            raise KernelNotFoundError(f"{cubin} holds no kernel {symbol}") from None
+
+    def enqueue_fill(self, handle: Handle, byte: int) -> None:
+        """Set every byte, on the stream."""
+        with self._translated():
+            self._cuda.memset_d8_async(self._address(handle), byte, handle.nbytes, self.stream)
+
+    def call_host(self, call: HostCall, arguments: tuple[Pointer | HostScalar, ...]) -> None:
+        """Call a host function on the stream and wait."""
+        self.enqueue_host(call, arguments)
+        self.synchronize()
+
+    def enqueue_host(self, call: HostCall, arguments: tuple[Pointer | HostScalar, ...]) -> None:
+        """Call ``int f(args..., cudaStream_t)``; raises LaunchError when it returns anything but 0."""
+        function = self._host_function(call)
+        code = function(*(self._host_value(value) for value in arguments), ctypes.c_void_p(self.stream.handle))
+        if code:
+            raise LaunchError(f"{call.function} returned error {code}")
+
+    def _host_function(self, call: HostCall) -> Callable[..., int]:
+        if call.library not in self._libraries:
+            try:
+                self._libraries[call.library] = ctypes.CDLL(str(call.library))
+            except OSError as error:
+                raise LaunchError(f"cannot load the library of step {call.name}: {error}") from None
+        try:
+            function = getattr(self._libraries[call.library], call.function)
+        except AttributeError:
+            raise LaunchError(f'the library of step {call.name} has no extern "C" function {call.function}') from None
+        function.restype = ctypes.c_int
+        result: Callable[..., int] = function
+        return result
+
+    def _host_value(self, value: Pointer | HostScalar) -> Any:
+        if isinstance(value, Pointer):
+            return ctypes.c_void_p(self._address(value.handle) + value.offset_bytes)
+        return np.ctypeslib.as_ctypes_type(np.dtype(value.dtype))(value.value)
+
+    def synchronize(self) -> None:
+        """Wait for the stream; raises LaunchError with what the launch did."""
+        with self._translated():
+            self.stream.synchronize()
+
+    # timing
+
+    def mark(self) -> Any:
+        """An event recorded on the stream."""
+        with self._translated():
+            return self._cuda.Event().record(self.stream)
+
+    def elapsed_us(self, start: Any, end: Any) -> float:
+        """Microseconds between two marks that have passed."""
+        return float(end.time_since(start)) * 1e3
+
+    def flush_l2(self) -> None:
+        """Write a buffer of the L2's size, on the stream, so that nothing of the inputs is left there."""
+        if self._scratch is None:
+            nbytes = max(self._description.l2_bytes or 0, 1 << 20) * L2_FACTOR
+            memory = self._allocate_raw(nbytes)
+            self._scratch = _Allocation(memory, int(memory), nbytes)
+        with self._translated():
+            self._cuda.memset_d8_async(self._scratch.address, 0, self._scratch.nbytes, self.stream)
+
+    def hold(self) -> None:
+        """Keep the stream from going on until ``release``; after HOLD_NS it goes on by itself."""
+        if self._support is None:
+            raise LaunchError("the stream cannot be held: support.cu was not built")
+        flags = self._host_flags()
+        self._generation += 1
+        function = self._functions.get((self._support, "gpuprof_hold"))
+        if function is None:
+            function = self._load(self._support, "gpuprof_hold").prepare("PPiQ")
+            self._functions[(self._support, "gpuprof_hold")] = function
+        base: Any = flags.base
+        address = int(base.get_device_pointer())
+        with self._translated():
+            function.prepared_async_call(
+                (1, 1, 1), (1, 1, 1), self.stream, address, address + 4, self._generation, HOLD_NS
+            )
+
+    def release(self) -> None:
+        """Let the held stream go on."""
+        self._host_flags()[0] = self._generation
+
+    def hold_failed(self) -> bool:
+        """Did the last hold end by itself? Then what was timed behind it includes launch latency."""
+        return bool(self._host_flags()[1] == self._generation)
+
+    def _host_flags(self) -> NDArray[np.int32]:
+        if self._flags is None:
+            self._flags = self._cuda.pagelocked_zeros(2, np.int32, mem_flags=self._cuda.host_alloc_flags.DEVICEMAP)
+        assert self._flags is not None
+        return self._flags
+
+    # end
+
+    def close(self) -> None:
+        """Free everything, and give the primary context back: a process that ends with a live one aborts."""
+        for allocation in self._allocations.values():
+            allocation.memory.free()
+        self._allocations.clear()
+        if self._scratch is not None:
+            self._scratch.memory.free()
+            self._scratch = None
+        self._flags = None
+        self._functions.clear()
+        self._modules.clear()
+        del self.stream
+        self._context.pop()
+        self._context.detach()
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """pycuda's errors as LaunchError; those that cost the context set ``lost``."""
+        try:
+            yield
+        except self._cuda.MemoryError as error:
+            raise DeviceMemoryError(f"out of device memory: {error}") from None
+        except self._cuda.Error as error:
+            text = str(error)
+            self.lost = self.lost or any(words in text.lower() for words in _CONTEXT_LOST)
+            raise LaunchError(explain(text)) from None
+
+
+def explain(text: str) -> str:
+    """pycuda's message (``cuStreamSynchronize failed: an illegal ...``) as what happened to the kernel."""
+    call, _, reason = text.partition(" failed: ")
+    return f"the launch failed: {reason or call}"
+
+
+def pack_parameters(values: tuple[bytes, ...]) -> bytes:
+    """Kernel parameters in one buffer, each aligned to its own size, as the driver reads them."""
+    packed = bytearray()
+    for value in values:
+        packed += bytes(-len(packed) % len(value)) + value
+    return bytes(packed)
+
+
+def _import_pycuda() -> Any:
+    try:
+        import pycuda.driver
+    except ImportError as error:
+        from gpuprof.device.choice import PYCUDA_REPAIR
+
+        raise MissingDeviceError(f"pycuda cannot be imported ({error}). Repair: {PYCUDA_REPAIR}") from None
+    return pycuda.driver

@@ -1,0 +1,38 @@
+"""A device by its name, in the process that will hold it."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+
+from gpuprof.device.base import Device
+
+
+def open_device(
+    name: str,
+    *,
+    arch: str | None = None,
+    budget: int | None = None,
+    instruction_limit: int = 50_000_000,
+    threads: int | None = None,
+    support: Path | None = None,
+) -> Device:
+    """Open ``emulated`` or ``gpu:N``. Raises MissingDeviceError when it cannot be had.
+
+    ``arch``, ``budget``, ``instruction_limit`` and ``threads`` are the emulator's; ``support`` is the cubin of
+    ``support.cu``, which the cold and warm timing protocols of a GPU need.
+    """
+    if name == "emulated":
+        from gpuprof.device.emulated import EmulatedDevice
+        from gpuprof.emulator.model import EmulationOptions
+
+        options = EmulationOptions(budget=budget, instruction_limit=instruction_limit, threads=threads)
+        return EmulatedDevice(options=options)
+    from gpuprof.device.gpu import GpuDevice
+
+    return GpuDevice(int(name.split(":")[1]), support)
+
+
+def why_no_pycuda() -> str | None:
+    """Why pycuda cannot be imported, without importing it; None when it is there."""
+    return None if importlib.util.find_spec("pycuda") is not None else "it is not installed"

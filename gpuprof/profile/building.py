@@ -1,0 +1,148 @@
+"""Builds in the background: every step of every variant, reported as events in the order in which nvcc ends."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from gpuprof.errors import BuildError, GpuprofError
+from gpuprof.experiment.model import HostStep, KernelStep, Variant
+from gpuprof.profile.prepare import BuiltVariant, build_request
+from gpuprof.toolchain.build import Builder
+from gpuprof.toolchain.model import Build, BuildRequest
+
+
+@dataclass(frozen=True)
+class VariantBuilt:
+    """All of a variant's steps are built, or one failed."""
+
+    variant: Variant
+    outcome: BuiltVariant | BuildError
+
+
+@dataclass(frozen=True)
+class BuildsEnded:
+    """Nothing more will be built; ``error`` when the whole stage failed (no nvcc)."""
+
+    error: BaseException | None = None
+
+
+class StoppedError(Exception):
+    """Raised into the builder to end it."""
+
+
+@dataclass
+class _Pending:
+    variant: Variant
+    missing: set[str]
+    builds: dict[str, Build] = field(default_factory=dict)
+    libraries: dict[str, Path] = field(default_factory=dict)
+    done: bool = False
+
+
+class BuildStage:
+    """Builds ``variants`` in a thread and emits a VariantBuilt for each and one BuildsEnded.
+
+    ``arch_of`` gives each variant's architecture; ``with_hosts`` builds the libraries of host steps too.
+    """
+
+    def __init__(
+        self,
+        builder: Builder,
+        variants: Sequence[Variant],
+        arch_of: Callable[[Variant], str],
+        emit: Callable[[VariantBuilt | BuildsEnded], None],
+    ) -> None:
+        self._builder = builder
+        self._emit = emit
+        self._arch_of = arch_of
+        self._stopped = threading.Event()
+        self._lock = threading.Lock()
+        self._pending = {variant.label: _pending(variant) for variant in variants}
+        self._owners: dict[int, tuple[str, str]] = {}
+        self._thread = threading.Thread(target=self._run, name="builds", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Build nothing more; nvcc processes are ended at the next one that finishes."""
+        self._stopped.set()
+
+    def _run(self) -> None:
+        try:
+            self._build()
+        except StoppedError:
+            self._emit(BuildsEnded())
+        except BaseException as error:
+            self._emit(BuildsEnded(error))
+        else:
+            self._emit(BuildsEnded())
+
+    def _build(self) -> None:
+        requests = []
+        for pending in self._pending.values():
+            for step in pending.variant.steps:
+                if isinstance(step, KernelStep):
+                    request = build_request(pending.variant, step, self._arch_of(pending.variant))
+                    self._owners[id(request)] = (pending.variant.label, step.name)
+                    requests.append(request)
+        self._builder.build_all(requests, on_done=self._on_done)
+        for pending in self._pending.values():
+            self._build_libraries(pending)
+
+    def _on_done(self, request: BuildRequest, outcome: Build | BuildError) -> None:
+        if self._stopped.is_set():
+            raise StoppedError
+        label, step = self._owners[id(request)]
+        self._settle(self._pending[label], step, outcome)
+
+    def _build_libraries(self, pending: _Pending) -> None:
+        from gpuprof.toolchain.hostlib import build_shared_library
+
+        for step in pending.variant.steps:
+            if isinstance(step, HostStep) and not pending.done:
+                if self._stopped.is_set():
+                    raise StoppedError
+                try:
+                    variant = pending.variant
+                    library: Path | BuildError = build_shared_library(
+                        self._builder.tools,
+                        step.source,
+                        arch=self._arch_of(variant),
+                        defines=step.defines,
+                        libraries=step.libraries,
+                        flags=variant.flags,
+                        include=variant.include,
+                    )
+                except GpuprofError as error:
+                    library = error if isinstance(error, BuildError) else BuildError(str(error))
+                self._settle(pending, step.name, library)
+
+    def _settle(self, pending: _Pending, step: str, outcome: Build | Path | BuildError) -> None:
+        if pending.done:
+            return
+        if isinstance(outcome, BuildError):
+            pending.done = True
+            self._emit(VariantBuilt(pending.variant, outcome))
+            return
+        if isinstance(outcome, Build):
+            pending.builds[step] = outcome
+        else:
+            pending.libraries[step] = outcome
+        pending.missing.discard(step)
+        if not pending.missing:
+            pending.done = True
+            self._emit(VariantBuilt(pending.variant, _built(pending)))
+
+
+def _pending(variant: Variant) -> _Pending:
+    return _Pending(variant, {step.name for step in variant.steps if isinstance(step, KernelStep | HostStep)})
+
+
+def _built(pending: _Pending) -> BuiltVariant:
+    builds: Mapping[str, Build] = dict(pending.builds)
+    return BuiltVariant(pending.variant, builds, dict(pending.libraries))

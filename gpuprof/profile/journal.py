@@ -1,0 +1,62 @@
+"""The run on disk while it works, always whole; and what ``--resume`` takes from an earlier one."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+from gpuprof.errors import StoreError
+from gpuprof.results.json import from_json, write_run
+from gpuprof.results.model import Result, Run, Status
+
+#: Writing may take this share of a run's time at most: large runs are then written less often than after every row.
+WRITE_SHARE = 0.2
+#: Rows that are an answer; the others are tried again.
+_FINAL = frozenset({Status.OK, Status.DIFFERS, Status.BUILD_FAILED, Status.LAUNCH_FAILED, Status.TIMED_OUT})
+
+
+def journal_path(config: Path) -> Path:
+    """Where the latest run of a YAML file is kept when no ``--json`` names a file."""
+    from platformdirs import user_data_path
+
+    key = hashlib.sha256(str(config.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:24]
+    return user_data_path("gpuprof") / "runs" / f"{config.stem}-{key}.json"
+
+
+class Journal:
+    """Writes the run to every path, by write and rename."""
+
+    def __init__(self, paths: tuple[Path, ...]) -> None:
+        self._paths = paths
+        self._ended = 0.0
+        self._took = 0.0
+
+    def write(self, run: Run, *, final: bool = False) -> None:
+        """Write it, unless the last write was too long ago for its cost (``final`` always writes).
+
+        Raises StoreError for a path that cannot be written.
+        """
+        started = time.monotonic()
+        if not final and started - self._ended < self._took / WRITE_SHARE:
+            return
+        for path in self._paths:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_run(run, path)
+        self._ended = time.monotonic()
+        self._took = self._ended - started
+
+
+def earlier_results(paths: tuple[Path, ...]) -> Mapping[str, Result]:
+    """The final rows of the first path that holds a run, by label; raises StoreError when none does."""
+    for path in paths:
+        if path.is_file():
+            run = from_json(path.read_text(encoding="utf-8"), origin=str(path))
+            return {result.variant: result for result in run.results if result.status in _FINAL}
+    raise StoreError(f"--resume: there is no earlier run of this experiment (looked at {', '.join(map(str, paths))})")
+
+
+def still_holds(result: Result | None, fingerprint: str) -> bool:
+    """May the earlier row stand for a new one?"""
+    return result is not None and bool(fingerprint) and result.fingerprint == fingerprint

@@ -1,0 +1,148 @@
+"""The variants that one device times side by side, round by round."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from statistics import median
+
+from gpuprof.profile import statistics
+from gpuprof.profile.messages import Sample, Sampled
+from gpuprof.profile.options import TimingOptions
+from gpuprof.profile.stopping import StoppingRule, stopping_rule
+
+#: Variants in a round besides the baseline: more would put pairs far apart and lose more when a run is killed.
+ROUND_SIZE = 16
+#: A turn of one variant: long enough that the pipe to the worker (some 0.1 ms) is no cost, short enough to interleave.
+TURN_SECONDS = 0.02
+MOST_SAMPLES_PER_TURN = 50
+#: A fixed number of samples is spread over at least this many rounds, where it is that large.
+ROUNDS = 10
+#: Samples taken below this share of the highest SM clock seen are thrown away (nvbench's default), at most so often.
+THROTTLE_SHARE = 0.75
+MOST_DISCARDED_TURNS = 10
+
+
+@dataclass
+class Track:
+    """One variant's samples so far."""
+
+    label: str
+    baseline: str | None
+    rule: StoppingRule
+    samples: list[float] = field(default_factory=list)
+    rounds: dict[int, float] = field(default_factory=dict)
+    discarded: int = 0
+    discarded_turns: int = 0
+    seconds_per_sample: float = 0.0
+    throttle_reasons: set[str] = field(default_factory=set)
+    remarks: dict[str, None] = field(default_factory=dict)
+    total: int | None = None  #: how many samples were asked for in all
+
+    def turn_size(self) -> int:
+        """How many samples the next turn takes."""
+        if not self.samples:
+            return 1
+        fitting = math.ceil(TURN_SECONDS / max(self.seconds_per_sample, 1e-6))
+        size = max(1, min(MOST_SAMPLES_PER_TURN, fitting))
+        wanted = self.rule.wanted
+        if wanted is None:
+            return size
+        spread = math.ceil((self.total or wanted) / ROUNDS)
+        return max(1, min(size, spread, wanted) if wanted > 0 else min(size, spread))
+
+    def take(self, number: int, sampled: Sampled, wall: float) -> None:
+        """Keep the samples of a turn in round ``number``."""
+        kept = statistics.valid(sampled.samples_us)
+        self.samples += kept
+        self.rule.add(sampled.samples_us, wall)
+        self.seconds_per_sample = wall / max(1, len(sampled.samples_us))
+        self.remarks.update(dict.fromkeys(sampled.remarks))
+        if kept:
+            self.rounds[number] = median(kept)
+
+
+class TimingPool:
+    """Tracks and rounds. ``sample`` asks the device; errors of a variant are raised with its label in ``running``."""
+
+    def __init__(self, options: TimingOptions, sample: Callable[[Sample], Sampled]) -> None:
+        self._options = options
+        self._sample = sample
+        self._tracks: dict[str, Track] = {}
+        self._active: list[str] = []
+        self._round = 0
+        self._clock_mhz = 0.0
+        self.running = ""
+
+    def add(self, label: str, baseline: str | None, iters: int | None) -> None:
+        """A checked variant joins."""
+        rule = stopping_rule(self._options, iters)
+        self._tracks[label] = Track(label, baseline, rule, total=rule.wanted)
+        self._active.append(label)
+
+    def remove(self, label: str) -> None:
+        """A variant has enough samples; as a baseline it still takes turns."""
+        if label in self._active:
+            self._active.remove(label)
+
+    def forget(self, label: str) -> None:
+        """A variant failed: its samples count for nothing."""
+        self.remove(label)
+        self._tracks.pop(label, None)
+
+    @property
+    def active(self) -> tuple[str, ...]:
+        """Variants that still want samples, oldest first."""
+        return tuple(self._active)
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """Every variant that ever joined."""
+        return frozenset(self._tracks)
+
+    def track(self, label: str) -> Track:
+        """A variant's samples."""
+        return self._tracks[label]
+
+    def round(self) -> tuple[str, ...]:
+        """One turn for each of the oldest variants and their baselines; returns the labels that are finished."""
+        self._round += 1
+        turns = self._active[:ROUND_SIZE]
+        companions = [self._tracks[label].baseline for label in turns]
+        extra = [label for label in dict.fromkeys(companions) if label and label in self._tracks]
+        for label in [*(label for label in extra if label not in turns), *turns]:
+            self._turn(self._tracks[label])
+        return tuple(label for label in turns if self._tracks[label].rule.finished)
+
+    def _turn(self, track: Track) -> None:
+        self.running = track.label
+        started = time.perf_counter()
+        sampled = self._sample(Sample(track.label, self._options.protocol, track.turn_size(), self._options.batch))
+        wall = time.perf_counter() - started
+        self._clock_mhz = max(self._clock_mhz, sampled.clock_mhz or 0.0)
+        track.throttle_reasons.update(sampled.throttle_reasons)
+        if self._was_throttled(sampled) and track.discarded_turns < MOST_DISCARDED_TURNS:
+            track.discarded += len(sampled.samples_us)
+            track.discarded_turns += 1
+            return
+        track.take(self._round, sampled, wall)
+
+    def _was_throttled(self, sampled: Sampled) -> bool:
+        return sampled.clock_mhz is not None and sampled.clock_mhz < THROTTLE_SHARE * self._clock_mhz
+
+    def ratio(self, label: str) -> statistics.Ratio | None:
+        """The variant against its baseline on this device; None without one or for the baseline itself."""
+        track = self._tracks[label]
+        if track.baseline is None or track.baseline == label or track.baseline not in self._tracks:
+            return None
+        return statistics.paired_ratio(self._tracks[track.baseline].rounds, track.rounds)
+
+    def needed_baselines(self) -> frozenset[str]:
+        """Labels that active variants are compared with."""
+        return frozenset(baseline for label in self._active if (baseline := self._tracks[label].baseline))
+
+    def missing_baselines(self) -> frozenset[str]:
+        """Baselines of active variants that are not sampled here."""
+        return self.needed_baselines() - self._tracks.keys()

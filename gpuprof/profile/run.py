@@ -1,0 +1,289 @@
+"""One run of an experiment: build, read, execute, verify, time, and hand back plain data.
+
+``run_experiment`` is the conductor: builds, device lanes and this thread talk through one queue of events; each event
+makes at most one row. Nothing here prints, and nothing here touches a device.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING
+
+from gpuprof.errors import BuildError
+from gpuprof.experiment.model import Experiment, Variant
+from gpuprof.profile import assemble
+from gpuprof.profile.arguments import ArgumentMismatchError
+from gpuprof.profile.board import Board, Ready
+from gpuprof.profile.building import BuildsEnded, BuildStage, VariantBuilt
+from gpuprof.profile.data import SharedData
+from gpuprof.profile.facts import CodeFacts, code_facts
+from gpuprof.profile.interrupts import Interrupts
+from gpuprof.profile.journal import Journal, earlier_results, journal_path, still_holds
+from gpuprof.profile.lane import Lane, Outcome
+from gpuprof.profile.observer import Observer
+from gpuprof.profile.options import EMULATED_LAUNCH_TIMEOUT, GPU_LAUNCH_TIMEOUT, RunOptions
+from gpuprof.profile.prepare import BuiltVariant, fingerprint, same_code_key
+from gpuprof.profile.selection import baseline_of, build_order, select, with_references
+from gpuprof.profile.setup import Setup, prepare_run
+from gpuprof.profile.supervisor import DeviceSupervisor
+from gpuprof.results.model import ExpectationOutcome, Result, Run, Status
+
+if TYPE_CHECKING:
+    from gpuprof.toolchain.model import Build
+
+
+@dataclass(frozen=True)
+class Announced:
+    """A lane starts with a variant."""
+
+    label: str
+
+
+@dataclass(frozen=True)
+class LaneEnded:
+    """A lane has nothing more to do; ``error`` when its device could not be had."""
+
+    error: BaseException | None = None
+
+
+Event = VariantBuilt | BuildsEnded | Announced | Outcome | LaneEnded
+
+
+def run_experiment(experiment: Experiment, options: RunOptions, observer: Observer) -> Run:
+    """Run every chosen variant; a failing one is a row. An interrupted run comes back with ``complete`` False.
+
+    Raises UsageError, MissingToolError and MissingDeviceError before or while nothing can be run, StoreError for a
+    result file that cannot be written.
+    """
+    setup = prepare_run(experiment, options)
+    for note in setup.notes:
+        observer.note(note)
+    chosen = with_references(experiment, select(experiment.variants, options.variants))
+    nbytes = sum(buffer.elements * 8 for buffer in chosen[0].buffers.values()) if chosen else 0
+    data = SharedData(nbytes)
+    try:
+        with Interrupts() as interrupts:
+            return _Conductor(experiment, chosen, options, observer, setup, data, interrupts).run()
+    finally:
+        data.close()
+
+
+class _Conductor:
+    """The state of one run. Every method runs in the thread that called ``run_experiment``."""
+
+    def __init__(
+        self,
+        experiment: Experiment,
+        variants: tuple[Variant, ...],
+        options: RunOptions,
+        observer: Observer,
+        setup: Setup,
+        data: SharedData,
+        interrupts: Interrupts,
+    ) -> None:
+        self._experiment, self._variants, self._options = experiment, variants, options
+        self._observer, self._setup, self._data, self._interrupts = observer, setup, data, interrupts
+        self._started, self._clock = datetime.now(timezone.utc), time.monotonic()
+        self._events: queue.Queue[Event] = queue.Queue()
+        self._board = Board()
+        self._rows: dict[str, Result] = {}
+        self._final: set[str] = set()
+        self._code_keys: dict[str, str | None] = {}
+        self._journal_paths = tuple(p for p in (options.json, journal_path(experiment.path)) if p is not None)
+        self._journal = Journal(self._journal_paths)
+        self._earlier: Mapping[str, Result] = earlier_results(self._journal_paths) if options.resume else {}
+        self._built_count = 0
+        self._builds: BuildStage | None = None
+
+    def run(self) -> Run:
+        """Everything, from the first build to the last row."""
+        order = build_order(self._variants, self._experiment.baseline)
+        runnable = tuple(variant for variant in order if self._skip_reason(variant) is None)
+        for variant in order:
+            reason = self._skip_reason(variant)
+            if reason is not None:
+                self._finish(replace(assemble.bare_result(variant, Status.SKIPPED), reason=reason))
+        self._builds = BuildStage(self._setup.builder, runnable, self._setup.arch_of, self._events.put)
+        self._builds.start()
+        lanes = self._start_lanes(bool(runnable))
+        self._work(lanes)
+        run = self.snapshot(complete=len(self._final) == len(self._variants))
+        run = replace(run, expectations=self._expectations(run))
+        self._journal.write(run, final=True)
+        return run
+
+    def _skip_reason(self, variant: Variant) -> str | None:
+        if variant.host_only and self._setup.devices.kind != "gpu":
+            return "it calls a host library and needs a GPU"
+        return None
+
+    def _start_lanes(self, wanted: bool) -> int:
+        names = self._setup.devices.names if wanted else ()
+        for name in names:
+            lane = Lane(
+                self._supervisor(name),
+                self._board,
+                self._data,
+                replace(self._options, devices=self._setup.devices.names),
+                self._events.put,
+                timed=name != "emulated",
+                announce=lambda label: self._events.put(Announced(label)),
+            )
+            threading.Thread(target=_run_lane, args=(lane, self._events.put), name=name, daemon=True).start()
+        return len(names)
+
+    def _supervisor(self, name: str) -> DeviceSupervisor:
+        default = EMULATED_LAUNCH_TIMEOUT if name == "emulated" else GPU_LAUNCH_TIMEOUT
+        supervisor = DeviceSupervisor(
+            self._setup.open_request(name, self._options), self._options.launch_timeout or default
+        )
+        self._interrupts.at_once(supervisor.interrupt)
+        return supervisor
+
+    def _work(self, lanes: int) -> None:
+        """Take events until builds and lanes have ended."""
+        open_ends = lanes + 1
+        handlers: dict[type, Callable[..., None]] = {
+            VariantBuilt: self._on_built,
+            Announced: lambda event: self._observer.checking(event.label),
+            Outcome: self._on_outcome,
+        }
+        while open_ends:
+            if self._interrupts.stopping:
+                self._stop()
+            try:
+                event = self._events.get(timeout=0.2)
+            except queue.Empty:
+                if self._interrupts.stopping and lanes == 0:
+                    return
+                continue
+            if isinstance(event, BuildsEnded | LaneEnded):
+                open_ends -= 1
+                lanes -= isinstance(event, LaneEnded)
+                self._on_end(event)
+                if self._interrupts.stopping and lanes == 0:
+                    return
+            else:
+                handlers[type(event)](event)
+
+    def _stop(self) -> None:
+        self._board.stop()
+        if self._builds is not None:
+            self._builds.stop()
+
+    def _on_end(self, event: BuildsEnded | LaneEnded) -> None:
+        if isinstance(event, BuildsEnded):
+            self._board.close()
+        if event.error is not None:
+            self._stop()
+            raise event.error
+
+    def _on_built(self, event: VariantBuilt) -> None:
+        self._built_count += 1
+        self._observer.built(self._built_count, len(self._variants) - self._skipped(), event.variant.label)
+        if isinstance(event.outcome, BuildError):
+            if not self._interrupts.stopping:
+                self._board.settle(event.variant.label, False)
+                self._finish(assemble.failed_build(event.variant, event.outcome))
+            return
+        try:
+            event.outcome.calls()
+        except ArgumentMismatchError as error:
+            self._board.settle(event.variant.label, False)
+            row = assemble.bare_result(event.variant, Status.LAUNCH_FAILED, str(error))
+            self._finish(replace(row, missing={"arguments": str(error)}))
+            return
+        self._dispatch(event.outcome)
+
+    def _dispatch(self, built: BuiltVariant) -> None:
+        """Give the variant to the lanes, unless an earlier row still holds; then read its machine code meanwhile."""
+        label = built.variant.label
+        key = fingerprint(built, self._setup.device_key, self._setup.settings(self._options))
+        earlier = self._earlier.get(label)
+        order = next(n for n, variant in enumerate(self._variants) if variant.label == label)
+        baseline = baseline_of(built.variant, self._variants, self._experiment.baseline)
+        ready = Ready(order, built, baseline)
+        if earlier is not None and still_holds(earlier, key) and label not in self._reference_labels():
+            self._board.know(ready)
+            self._read_code(built)
+            self._finish(earlier)
+            return
+        if self._setup.devices.names:
+            self._board.put(ready)
+        row = replace(assemble.built_result(built, self._read_code(built)), fingerprint=key)
+        self._rows[label] = row
+        if not self._setup.devices.names:
+            self._finish(self._unexecuted(row))
+
+    def _reference_labels(self) -> frozenset[str]:
+        return frozenset(v.reference.variant for v in self._variants if v.reference.variant)
+
+    def _unexecuted(self, row: Result) -> Result:
+        missing = dict.fromkeys(("timing", "counters", "verification"), "--device none: nothing was run")
+        return replace(row, status=Status.OK, reason=None, missing={**row.missing, **missing})
+
+    def _read_code(self, built: BuiltVariant) -> CodeFacts | None:
+        """The main kernel's facts; remembers what makes two variants the same code."""
+        facts = {name: self._facts_of(build) for name, build in built.builds.items()}
+        codes = {name: found.code_sha256 for name, found in facts.items()}
+        self._code_keys[built.variant.label] = same_code_key(built, codes)
+        step = built.variant.main_step
+        return None if step is None else facts.get(step.name)
+
+    def _facts_of(self, build: Build) -> CodeFacts:
+        return code_facts(self._setup.tools, self._setup.builder.cache, build)
+
+    def _on_outcome(self, outcome: Outcome) -> None:
+        row = self._rows.get(outcome.label)
+        if row is None:
+            return
+        why_no_time = "" if self._setup.devices.kind == "gpu" else "no GPU: the emulator has no clock"
+        self._finish(assemble.executed_result(row, outcome, self._options.timing, why_no_time))
+
+    def _finish(self, row: Result) -> None:
+        self._rows[row.variant] = row
+        self._final.add(row.variant)
+        self._observer.finished(len(self._final), len(self._variants), row)
+        self._journal.write(self.snapshot(complete=False))
+
+    def _skipped(self) -> int:
+        return sum(1 for variant in self._variants if self._skip_reason(variant) is not None)
+
+    def snapshot(self, *, complete: bool) -> Run:
+        """The run as it stands, final rows only, in the experiment's order."""
+        rows = [self._rows[v.label] for v in self._variants if v.label in self._final]
+        return Run(
+            experiment=self._experiment.name,
+            description=self._experiment.description,
+            config=str(self._experiment.path),
+            started=self._started.isoformat(timespec="seconds"),
+            seconds=time.monotonic() - self._clock,
+            environment=self._setup.environment,
+            results=tuple(assemble.mark_same_code(rows, self._code_keys)),
+            baseline=self._experiment.baseline,
+            dropped=self._experiment.dropped,
+            complete=complete,
+            notes=self._setup.notes,
+        )
+
+    def _expectations(self, run: Run) -> tuple[ExpectationOutcome, ...]:
+        if not self._experiment.expect:
+            return ()
+        from gpuprof.experiment.expect import evaluate_expectations
+
+        return evaluate_expectations(self._experiment, run.results)
+
+
+def _run_lane(lane: Lane, emit: Callable[[LaneEnded], None]) -> None:
+    try:
+        lane.open()
+        lane.run()
+    except BaseException as error:
+        emit(LaneEnded(error))
+    else:
+        emit(LaneEnded())

@@ -1,0 +1,97 @@
+"""What is settled before the first build: tools, devices, architecture, and one line for each surprise."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpuprof.device.choice import DeviceChoice, choose_arch, choose_devices
+from gpuprof.device.cuda_info import Gpus, find_gpus
+from gpuprof.device.opening import why_no_pycuda
+from gpuprof.experiment.model import Experiment, Variant
+from gpuprof.profile.assemble import environment_of
+from gpuprof.profile.messages import Open
+from gpuprof.profile.options import RunOptions
+from gpuprof.results.model import Environment
+from gpuprof.toolchain import find_tools
+from gpuprof.toolchain.arch_choice import parse_arch
+from gpuprof.toolchain.build import Builder
+from gpuprof.toolchain.tools import Toolchain
+
+
+@dataclass(frozen=True)
+class Setup:
+    """The surroundings of one run."""
+
+    tools: Toolchain
+    builder: Builder
+    devices: DeviceChoice
+    default_arch: str
+    explicit_arch: str | None
+    environment: Environment
+    notes: tuple[str, ...]
+    support: Path | None = None
+
+    def arch_of(self, variant: Variant) -> str:
+        """What a variant is built for: ``--arch``, its own ``arch:``, or the run's."""
+        if self.explicit_arch is None and variant.arch is not None:
+            return parse_arch(variant.arch)
+        return self.default_arch
+
+    @property
+    def device_key(self) -> str:
+        """Names the device for ``--resume``: results of another one do not stand for its own."""
+        return "|".join((self.devices.kind, *(gpu.uuid or gpu.name for gpu in self.devices.gpus)))
+
+    def settings(self, options: RunOptions) -> tuple[object, ...]:
+        """The options that change what a row says."""
+        emulation = (options.emulate_budget, options.emulate_limit) if self.devices.kind == "emulated" else ()
+        timing = (options.timing,) if self.devices.kind == "gpu" else ()
+        return (options.seeds, *emulation, *timing)
+
+    def open_request(self, name: str, options: RunOptions) -> Open:
+        """What a worker is asked to open."""
+        return Open(
+            device=name,
+            arch=self.default_arch,
+            budget=options.emulate_budget,
+            instruction_limit=options.emulate_limit,
+            support=self.support,
+        )
+
+
+def prepare_run(experiment: Experiment, options: RunOptions) -> Setup:
+    """Find tools and devices and settle the architecture.
+
+    Raises MissingDeviceError for a GPU that is asked for and not there, UsageError for an arch that it cannot load.
+    """
+    needs_gpu = not options.devices or options.devices[0].startswith("gpu")
+    gpus = find_gpus() if needs_gpu else Gpus((), "not asked for")
+    devices = choose_devices(options.devices, gpus, why_no_pycuda() if gpus.devices else None)
+    explicit = options.arch or experiment.arch
+    arch = choose_arch(None if explicit is None else parse_arch(explicit), devices.gpus)
+    for variant in experiment.variants:
+        if options.arch is None and variant.arch is not None:
+            choose_arch(parse_arch(variant.arch), devices.gpus)
+    tools = find_tools(options.cuda_home)
+    builder = Builder(tools, jobs=options.jobs, timeout=options.build_timeout, ccbin=options.ccbin)
+    notes = (*devices.notes, *((arch.note,) if arch.note else ()))
+    return Setup(
+        tools=tools,
+        builder=builder,
+        devices=devices,
+        default_arch=arch.arch,
+        explicit_arch=options.arch,
+        environment=environment_of(tools, devices.kind, devices.gpus[0] if devices.gpus else None, options.command),
+        notes=notes,
+        support=build_support(builder, devices.gpus[0].arch) if devices.gpus and devices.gpus[0].arch else None,
+    )
+
+
+def build_support(builder: Builder, arch: str) -> Path:
+    """The cubin of the timing kernels for a GPU; raises BuildError when nvcc refuses it."""
+    from gpuprof import device
+    from gpuprof.toolchain.model import BuildRequest
+
+    source = Path(str(device.__file__)).parent / "support.cu"
+    return builder.build(BuildRequest(source=source, kernel="gpuprof_hold", arch=arch)).cubin
