@@ -21,6 +21,7 @@ from gpuprof.toolchain.names import demangle, find_kernel, no_kernel_message
 from gpuprof.toolchain.nvcc import Unit
 from gpuprof.toolchain.process import Processes
 from gpuprof.toolchain.ptxas_log import read_spills
+from gpuprof.toolchain.sources import scan_kernels
 from gpuprof.toolchain.tools import Toolchain
 
 Outcome = Build | BuildError
@@ -132,7 +133,9 @@ class Builder:
         instance = nvcc.instance_of(request.kernel)
         symbols = list(facts.kernels)
         if not symbols:
-            raise KernelNotFoundError(f"{request.source}: {no_kernel_message(request.kernel)}")
+            written = scan_kernels(request.source.read_text("utf-8", "replace"))
+            templates = [f"{each.name}<{each.template}>" for each in written if each.template is not None]
+            raise KernelNotFoundError(f"{request.source}: {no_kernel_message(request.kernel, templates)}")
         try:
             return find_kernel(instance or request.kernel, symbols)
         except KernelNotFoundError as error:

@@ -8,7 +8,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpuprof.errors import BuildError, GpuprofError
@@ -111,6 +111,7 @@ class Compiler:
             raise BuildError("interrupted") from None
         except OSError as error:
             raise BuildError(f"cannot start {tool.path}: {error.strerror or error}") from None
+        finished = replace(finished, output=self._with_real_paths(finished.output, unit))
         if finished.timed_out:
             raise BuildError(f"nvcc took longer than {self._timeout:g} s (--build-timeout)", finished.output)
         if finished.returncode != 0 or not (work / "unit.out").is_file():
@@ -124,6 +125,13 @@ class Compiler:
             )
             raise BuildError(explain(failure), finished.output)
         return finished
+
+    def _with_real_paths(self, output: str, unit: Unit) -> str:
+        """Messages name the user's files, not the links that stand for odd names."""
+        links = self._cache.root / "links"
+        for path in (unit.source, unit.source.parent, *unit.include):
+            output = output.replace(str(nvcc.shell_safe(path, links)), str(path)) if nvcc.is_unsafe(path) else output
+        return output
 
     def _dependencies(self, work: Path, unit: Unit) -> manifest.Dependencies:
         try:

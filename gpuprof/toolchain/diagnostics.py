@@ -7,13 +7,42 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-_EDG = re.compile(
-    r"^(?P<file>.+?)\((?P<line>\d+)\): (?:catastrophic |internal )?error(?: #[\w-]+)?: (?P<text>.*)$", re.M
-)
+from gpuprof.toolchain.names import demangle
+from gpuprof.toolchain.nvcc import UNIT_NAME
+from gpuprof.toolchain.sources import enclosing_function, scan_kernels
+
+#: ``file(line): error: text`` of NVIDIA's front end, ``file:line:column: error: text`` of the host compiler.
+_EDG = re.compile(r"^(?P<file>.+?)\((?P<line>\d+)\): (?:catastrophic )?error(?: #[\w-]+)?: (?P<text>.*)$", re.M)
 _GCC = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::\d+)?: (?:fatal )?error: (?P<text>.*)$", re.M)
-_PTXAS = re.compile(r"^ptxas (?:error|fatal)\s*: (?P<text>.*)$", re.M)
-_NVCC = re.compile(r"^nvcc (?:error|fatal)\s*: (?P<text>.*)$", re.M)
+_PTXAS = re.compile(r"^ptxas .*?(?:error|fatal)\s*: (?P<text>.*)$", re.M)
+_NVCC = re.compile(r"^(?:nvcc|nvlink) (?:error|fatal)\s*: (?P<text>.*)$", re.M)
+_UNDEFINED = re.compile(r'identifier "(\w+)" is undefined|name "(\w+)" .*not .*namespace|"(\w+)" is not a .*namespace')
 _TEXT_LIMIT = 300
+
+#: What cures an undefined name, by name.
+_HEADERS = {
+    "printf": "<cstdio>",
+    "fprintf": "<cstdio>",
+    "assert": "<cassert>",
+    "malloc": "<cstdlib>",
+    "free": "<cstdlib>",
+    "exit": "<cstdlib>",
+    "memcpy": "<cstring>",
+    "memset": "<cstring>",
+    "INT_MAX": "<climits>",
+    "FLT_MAX": "<cfloat>",
+    "__half": "<cuda_fp16.h>",
+    "half": "<cuda_fp16.h>",
+    "half2": "<cuda_fp16.h>",
+    "__half2": "<cuda_fp16.h>",
+    "__nv_bfloat16": "<cuda_bf16.h>",
+    "nv_bfloat16": "<cuda_bf16.h>",
+    "nvcuda": "<mma.h>",
+    "wmma": "<mma.h>, and say nvcuda::wmma",
+    "cub": "<cub/cub.cuh>",
+    "thrust": "the thrust header that declares it",
+    "cooperative_groups": "<cooperative_groups.h>",
+}
 
 
 @dataclass(frozen=True)
@@ -28,25 +57,161 @@ class Failure:
     known_archs: Callable[[], Sequence[str]]  #: asks nvcc; called only when the arch is the trouble
 
 
+@dataclass(frozen=True)
+class _Error:
+    file: str
+    line: int
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.text[:_TEXT_LIMIT]}"
+
+
 def explain(failure: Failure) -> str:
-    """One sentence (or two) without a newline at its end."""
+    """What went wrong, its place, and the repair where one is known."""
     for rule in _RULES:
         message = rule(failure)
         if message:
             return message
-    return first_error(failure) or _last_line(failure.log)
+    return _last_line(failure.log)
 
 
-def first_error(failure: Failure) -> str:
-    """``file:line: message`` of the first error, or an empty text."""
-    matches = [match for pattern in (_EDG, _GCC) for match in pattern.finditer(failure.log)]
-    if matches:
-        match = min(matches, key=lambda each: each.start())
-        return f"{match['file']}:{match['line']}: {match['text'][:_TEXT_LIMIT]}"
-    for pattern in (_PTXAS, _NVCC):
-        other = pattern.search(failure.log)
-        if other:
-            return f"{other.group(0).split(' ', 1)[0]}: {other['text'][:_TEXT_LIMIT]}"
+def _first(log: str) -> _Error | None:
+    matches = [match for pattern in (_EDG, _GCC) for match in pattern.finditer(log)]
+    if not matches:
+        return None
+    match = min(matches, key=lambda each: each.start())
+    return _Error(match["file"], int(match["line"]), match["text"])
+
+
+def _unknown_arch(failure: Failure) -> str:
+    if not re.search(r"Unsupported gpu architecture|is not defined for option '(?:gpu-architecture|arch)", failure.log):
+        return ""
+    wanted = _digits(failure.arch)
+    known = sorted(failure.known_archs(), key=lambda name: abs(_digits(name) - wanted))
+    return f"this nvcc does not know {failure.arch}; it knows {', '.join(known) or 'others'} (nearest first)"
+
+
+def _host_compiler_missing(failure: Failure) -> str:
+    match = re.search(
+        r"^(?:sh: .*?)?(\S*(?:gcc|g\+\+|clang)\S*): (?:No such file|not found|command not found)", failure.log, re.M
+    )
+    if match is None and failure.log.strip():
+        return ""
+    program = match.group(1) if match else "g++"
+    return f"nvcc's host compiler is missing ({program}): install g++, or name another with --ccbin"
+
+
+def _host_compiler_unsupported(failure: Failure) -> str:
+    match = re.search(r"#error -- unsupported (GNU|clang|Microsoft Visual Studio)[^!]*! ?([^!]*)!", failure.log)
+    if match is None:
+        return ""
+    detail = f" ({match.group(2).strip()})" if match.group(2).strip() else ""
+    return f"nvcc does not support this host compiler{detail}: name an older one with --ccbin, as in --ccbin g++-12"
+
+
+def _missing_header(failure: Failure) -> str:
+    match = re.search(
+        r"^(?P<file>[^:\n]+):(?P<line>\d+):\d+: fatal error: (?P<name>.+?): No such file", failure.log, re.M
+    ) or re.search(
+        r"^(?P<file>.+?)\((?P<line>\d+)\): .*cannot open source file \"(?P<name>[^\"]+)\"", failure.log, re.M
+    )
+    if match is None:
+        return ""
+    folders = ", ".join(str(folder) for folder in dict.fromkeys(failure.folders))
+    return (
+        f"{match['file']}:{match['line']}: no header {match['name']}; searched {folders} and the toolkit's. "
+        "Add its folder with include: or -I"
+    )
+
+
+def _in_the_unit(failure: Failure) -> str:
+    """An error in the generated lines: the template instance that was asked for does not exist."""
+    error = _first(failure.log)
+    if error is None or Path(error.file).name != UNIT_NAME or not failure.instances:
+        return ""
+    instance = failure.instances[min(max(0, error.line - 2), len(failure.instances) - 1)]
+    kernels = scan_kernels(_text(failure.source))
+    have = ", ".join(f"{each.name}<{each.template}>" if each.template else each.name for each in kernels)
+    there = f"; {failure.source.name} has {have}" if have else ""
+    return f"kernel '{instance}' cannot be instantiated: {error.text}{there}"
+
+
+def _in_host_code(failure: Failure) -> str:
+    """An error outside every kernel: nvcc reads host code too, though nothing of it is needed."""
+    error = _first(failure.log)
+    if error is None or Path(error.file) != failure.source or "__device__" in error.text or "__global__" in error.text:
+        return ""
+    head = enclosing_function(_text(failure.source), error.line)
+    if not head or re.search(r"__(?:global|device)__|\b(?:class|struct|union|enum)\b", head):
+        return ""
+    return f"{error} (in host code, not in a kernel{_cure(error, failure)})"
+
+
+def _cure(error: _Error, failure: Failure) -> str:
+    match = _UNDEFINED.search(error.text)
+    name = next((group for group in match.groups() if group), "") if match else ""
+    if name in _HEADERS:
+        return f"; #include {_HEADERS[name]} cures it"
+    if name.isupper():
+        lines = _text(failure.source).split("\n")
+        called = error.line <= len(lines) and re.search(rf"\b{name}\s*\(", lines[error.line - 1])
+        return f"; a define cures it: -D '{name}(x)=x'" if called else f"; a define cures it: -D {name}=value"
+    return "; put it into #ifndef __CUDA_ARCH__ or a file of its own"
+
+
+def _other_file(failure: Failure) -> str:
+    names = re.findall(r"(?:Unresolved extern (?:function|variable)|Undefined reference to) '([^']+)'", failure.log)
+    if not names:
+        return ""
+    wanted = ", ".join(dict.fromkeys(demangle(name) for name in names))
+    return (
+        f"{failure.source}: {wanted} is declared here and defined in another file, but a variant is one file: "
+        "#include the file that defines it"
+    )
+
+
+def _too_much_shared(failure: Failure) -> str:
+    match = re.search(
+        r"Entry function '(\S+)' uses too much shared data \((0x[0-9a-f]+) bytes, (0x[0-9a-f]+) max\)", failure.log
+    )
+    if match is None:
+        return ""
+    kernel, used, limit = demangle(match.group(1)), int(match.group(2), 16), int(match.group(3), 16)
+    return (
+        f"{kernel} declares {used:,} bytes of static shared memory, at most {limit:,} are allowed: make it dynamic "
+        "(extern __shared__, and shared: in the YAML)"
+    )
+
+
+def _instruction_of_another_arch(failure: Failure) -> str:
+    match = re.search(r"^ptxas .*?: ((?:Instruction|Feature|Modifier) '.*)$", failure.log, re.M)
+    return f"{failure.source}: {match.group(1)}: build it for another --arch" if match else ""
+
+
+def _undefined_name(failure: Failure) -> str:
+    """In device code: the first error with what cures it, where that is known."""
+    error = _first(failure.log)
+    match = (
+        re.search(r'identifier "(\w+)" is undefined|"(\w+)" is not a (?:class or )?namespace', error.text)
+        if error
+        else None
+    )
+    name = next((group for group in match.groups() if group), "") if match else ""
+    if name in _HEADERS:
+        return f"{error}; #include {_HEADERS[name]} cures it"
+    return f"{error}; if it is a parameter, give it with -D {name}=value" if name.isupper() else ""
+
+
+def _first_error(failure: Failure) -> str:
+    """``file:line: message``, or the first complaint of ptxas or nvcc itself."""
+    error = _first(failure.log)
+    if error is not None:
+        return str(error)
+    for pattern, speaker in ((_PTXAS, "ptxas"), (_NVCC, "nvcc")):
+        match = pattern.search(failure.log)
+        if match:
+            return f"{speaker}: {match['text'][:_TEXT_LIMIT]}"
     return ""
 
 
@@ -55,4 +220,27 @@ def _last_line(log: str) -> str:
     return f"nvcc failed: {lines[-1][:_TEXT_LIMIT]}" if lines else "nvcc failed without a word"
 
 
-_RULES: tuple[Callable[[Failure], str], ...] = ()
+def _digits(arch: str) -> int:
+    return int(re.sub(r"\D", "", arch) or 0)
+
+
+def _text(source: Path) -> str:
+    try:
+        return source.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+
+
+_RULES: tuple[Callable[[Failure], str], ...] = (
+    _unknown_arch,
+    _host_compiler_missing,
+    _host_compiler_unsupported,
+    _missing_header,
+    _in_the_unit,
+    _in_host_code,
+    _other_file,
+    _too_much_shared,
+    _instruction_of_another_arch,
+    _undefined_name,
+    _first_error,
+)

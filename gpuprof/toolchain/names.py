@@ -130,12 +130,16 @@ def _without_namespace(name: str) -> str:
     return head.split("::")[-1] + bracket + rest
 
 
-def no_kernel_message(wanted: str) -> str:
-    """What to say about a file that compiled to no kernel at all."""
-    example = wanted if "<" in wanted else f"{base_name(wanted) or 'f'}<float, 32>"
+def no_kernel_message(wanted: str, templates: Sequence[str] = ()) -> str:
+    """What to say about a file that compiled to no kernel; ``templates`` are the kernels it writes, with parameters."""
+    if templates:
+        example = f"{base_name(templates[0])}<...>"
+        written = f" (it writes {', '.join(templates)})"
+    else:
+        example, written = f"{base_name(wanted) or 'f'}<float, 32>", ""
     return (
-        f"the source compiles to no kernel, so there is no '{wanted}': a __global__ template is only compiled when it "
-        f"is instantiated; name an instance, as in kernel: {example}"
+        f"the source compiles to no kernel, so there is no '{wanted}'{written}: a __global__ template is compiled only "
+        f"when it is instantiated; name an instance, as in kernel: {example}"
     )
 
 

@@ -21,7 +21,17 @@ PROBE = "gpuprof_probe_"
 UNSAFE = frozenset('"$`\\\n\r')
 
 #: Options whose value is a path; relative ones count from the request's folder.
-_PATH_OPTIONS = ("-I", "--include-path", "-isystem", "--system-include", "-include", "--pre-include", "-L", "-ccbin")
+_PATH_OPTIONS = (
+    "-I",
+    "--include-path",
+    "-isystem",
+    "--system-include",
+    "-include",
+    "--pre-include",
+    "-L",
+    "-ccbin",
+    "--ccbin",
+)
 
 #: Variables that change what nvcc or the host compiler reads.
 ENVIRONMENT = (
@@ -97,7 +107,7 @@ def command_line(nvcc: Tool, unit: Unit, arguments: Iterable[str], links: Path) 
         *arguments,
         *(f"-D{name}={value}" if value != "" else f"-D{name}" for name, value in unit.defines),
         *(f"-I{shell_safe(folder, links)}" for folder in folders),
-        *unit.flags,
+        *("-ccbin" if flag == "--ccbin" else flag for flag in unit.flags),
     ]
 
 
@@ -115,9 +125,14 @@ def wheel_includes(nvcc: Tool) -> list[Path]:
     return wheel_folders("include")
 
 
+def is_unsafe(path: Path) -> bool:
+    """Does the name hold what nvcc's shell would interpret?"""
+    return bool(UNSAFE & set(str(path)))
+
+
 def shell_safe(path: Path, links: Path) -> Path:
     """``path``, or a link to it in the cache when its name holds what nvcc's shell would interpret."""
-    if not UNSAFE & set(str(path)):
+    if not is_unsafe(path):
         return path
     link = links / hashlib.sha256(os.fsencode(path)).hexdigest()[:24] / "path"
     link.parent.mkdir(parents=True, exist_ok=True)
@@ -128,7 +143,7 @@ def shell_safe(path: Path, links: Path) -> Path:
 
 def safe_source(source: Path, links: Path) -> Path:
     """The source under a name that nvcc can be given; its folder is linked, so that its own name stays where it can."""
-    if not UNSAFE & set(str(source)):
+    if not is_unsafe(source):
         return source
     if UNSAFE & set(source.name):
         return shell_safe(source, links)

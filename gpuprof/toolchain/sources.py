@@ -49,26 +49,39 @@ def default_kernel(text: str, stem: str) -> str | None:
 
 
 def enclosing_function(text: str, line: int) -> str:
-    """The text before the brace of the outermost function or block that holds a line (from 1), or an empty text."""
+    """The text before the brace of the outermost function or type that a line (from 1) lies in, or an empty text."""
     plain = _NOISE.sub(lambda match: re.sub(r"[^\n]", " ", match.group()), text)
-    end = len("\n".join(plain.split("\n")[:line]))
-    depth, start, head, previous = 0, 0, "", 0
-    for position, letter in enumerate(plain[:end]):
-        if letter == "{":
-            if depth == 0 and not re.search(r"\bnamespace\b[^;{}]*$|\bextern\s*$", plain[previous:position]):
-                start = previous
-                head = plain[start:position]
-                depth = 1
-            elif depth:
-                depth += 1
-            else:
-                previous = position + 1
-        elif letter == "}":
-            depth = max(0, depth - 1)
-            previous = position + 1 if depth == 0 else previous
-        elif letter == ";" and depth == 0:
-            previous = position + 1
-    return head.strip() if depth else ""
+    starts = [0, *(match.end() for match in re.finditer("\n", plain)), len(plain) + 1]
+    if not 1 <= line < len(starts):
+        return ""
+    first, last = starts[line - 1], starts[line] - 1
+    heads = [head for head, start, end in _outer_blocks(plain) if start <= last and end >= first]
+    return heads[-1] if heads else ""
+
+
+def _outer_blocks(text: str) -> list[tuple[str, int, int]]:
+    """Head, first and last position of each block that is not itself in one; namespaces are looked through."""
+    blocks: list[tuple[str, int, int]] = []
+    depth, start, head = 0, 0, ""
+    for position, letter in enumerate(text):
+        if letter == "{" and depth == 0 and _is_namespace(text[start:position]):
+            start = position + 1
+        elif letter == "{":
+            head = text[start:position].strip() if depth == 0 else head
+            depth += 1
+        elif letter == "}" and depth:
+            depth -= 1
+            if depth == 0:
+                blocks.append((head, start, position))
+                start = position + 1
+        elif letter in ";}" and depth == 0:
+            start = position + 1
+    return [*blocks, (head, start, len(text))] if depth else blocks
+
+
+def _is_namespace(head: str) -> bool:
+    """``namespace x`` or ``extern "C"`` (its string already blanked): what stands inside is still outermost."""
+    return re.search(r"\bnamespace\b[^()=]*$|\bextern\s*$", head) is not None
 
 
 def _name_after(text: str, position: int) -> str | None:
