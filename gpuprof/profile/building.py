@@ -92,7 +92,8 @@ class BuildStage:
                     requests.append(request)
         self._builder.build_all(requests, on_done=self._on_done)
         for pending in self._pending.values():
-            self._build_libraries(pending)
+            if any(isinstance(step, HostStep) for step in pending.variant.steps):
+                self._build_libraries(pending)
 
     def _on_done(self, request: BuildRequest, outcome: Build | BuildError) -> None:
         if self._stopped.is_set():

@@ -33,9 +33,9 @@ def where_wrong(wrong: NDArray[np.bool_]) -> str:
 
 
 def _box_word(plane: NDArray[np.bool_], rows: NDArray[np.intp], columns: NDArray[np.intp]) -> str | None:
-    """The word when the wrong elements fill one box (half of it at least), else None."""
+    """The word when the wrong elements fill one box (three quarters of it at least), else None."""
     box = plane[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
-    if np.count_nonzero(box) * 2 < box.size:
+    if np.count_nonzero(box) * 4 < box.size * 3:
         return None
     across, along = _position(rows, plane.shape[0]), _position(columns, plane.shape[1])
     if across == along == "whole":

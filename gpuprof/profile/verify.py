@@ -98,7 +98,7 @@ def _compare(
         if exact:
             return got != want, absolute, relative
         bad = ~alike & ~(absolute <= tolerance.atol + tolerance.rtol * size)
-        bad |= ~alike & ~np.isfinite(left)
+        bad |= ~alike & ~(np.isfinite(left) & np.isfinite(right))
     return bad, absolute, relative
 
 

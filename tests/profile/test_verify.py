@@ -1,0 +1,135 @@
+"""Verification: what passes, what never does, and where the wrong elements are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpuprof.experiment.model import Buffer, Fill, Tolerance
+from gpuprof.profile.picture import picture, where_wrong
+from gpuprof.profile.tolerance import default_tolerance, reduction_length
+from gpuprof.profile.verify import compare_output, explain, summarize, unchecked
+
+EXACT = Tolerance(0.0, 0.0)
+
+
+def test_the_bound_is_atol_plus_rtol_times_want() -> None:
+    want = np.array([100.0, 100.0, 0.0, 0.0])
+    got = np.array([101.1, 101.2, 0.1, 0.11], np.float64)
+    check = compare_output("C", got, want, Tolerance(rtol=0.01, atol=0.1 + 1e-12))
+    # bounds are 1.1, 1.1, 0.1, 0.1: the second and the fourth are out
+    assert check.wrong == 2
+    assert check.max_abs == pytest.approx(1.2)
+    assert check.max_rel == pytest.approx(0.012)  # zeros of the reference have no relative difference
+    assert check.first is not None
+    assert (check.first.index, check.first.got, check.first.want) == ((1,), 101.2, 100.0)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_nan_and_inf_never_pass_unless_the_reference_has_them(bad: float) -> None:
+    generous = Tolerance(rtol=1e30, atol=1e30)
+    got = np.array([1.0, bad], np.float32)
+    assert compare_output("C", got, np.array([1.0, 2.0]), generous).wrong == 1
+    assert compare_output("C", got, np.array([1.0, bad]), EXACT).wrong == 0
+    assert compare_output("C", np.array([1.0, 2.0], np.float32), np.array([1.0, bad]), generous).wrong == 1
+
+
+def test_integers_are_compared_as_integers() -> None:
+    got = np.array([2**53 + 1], np.int64)
+    want = np.array([2**53], np.int64)
+    assert compare_output("C", got, want, EXACT).wrong == 1  # equal as float64
+
+
+def test_only_written_elements_are_checked_of_a_sample() -> None:
+    got = np.array([1.0, np.nan, 3.0, np.nan])
+    check = compare_output("C", got, np.arange(1.0, 5.0), EXACT, np.array([True, False, True, False]))
+    assert (check.wrong, check.checked, check.total, check.max_abs) == (0, 2, 4, 0.0)
+
+
+def test_a_difference_beyond_the_first_chunk_is_found_at_its_index() -> None:
+    got = np.zeros((400, 400), np.float32)
+    got[399, 17] = 1.0
+    check = compare_output("C", got, np.zeros((400, 400)), EXACT)
+    assert check.first is not None
+    assert check.first.index == (399, 17)
+
+
+def test_the_verdict_and_its_sentence() -> None:
+    got = np.array([[1.0, 2.0], [3.0, 5.0]], np.float32)
+    verdict = summarize([compare_output("C", got, np.array([[1, 2], [3, 4]]), EXACT)], "tolerance from the YAML")
+    assert verdict.verdict == "differs"
+    text = explain(verdict)
+    assert text is not None
+    assert "1 of 4" in text
+    assert "C[1, 1]: got 5.0, want 4" in text
+    assert explain(unchecked(4, "no reference")) is None
+
+
+MASKS = {
+    "all": np.s_[:, :],
+    "bottom right corner": np.s_[60:, 58:],
+    "top left corner": np.s_[:3, :5],
+    "bottom edge": np.s_[63:, :],
+    "right edge": np.s_[:, 61:],
+    "stripe": np.s_[20:24, :],
+    "block": np.s_[16:32, 16:32],
+    "one element": np.s_[5:6, 6:7],
+    "stripes (rows), every 2": np.s_[::2, :],
+    "stripes (columns), every 4": np.s_[:, 1::4],
+}
+
+
+@pytest.mark.parametrize("word", MASKS)
+def test_where_wrong_names_the_shape(word: str) -> None:
+    mask = np.zeros((64, 64), np.bool_)
+    mask[MASKS[word]] = True
+    assert where_wrong(mask) == word
+
+
+def test_scattered_and_none() -> None:
+    generator = np.random.default_rng(1)
+    assert where_wrong(generator.random((64, 64)) < 0.02) == "scattered"
+    assert where_wrong(np.zeros((4, 4), np.bool_)) == "none"
+
+
+def test_the_picture_marks_cells_without_with_some_and_with_only_wrong_elements() -> None:
+    mask = np.zeros((16, 64), np.bool_)
+    mask[14:, :] = True  # the last of 8 rows of two
+    mask[0, 0] = True
+    drawn = picture(mask)
+    assert len(drawn) == 8
+    assert drawn[0] == "x" + "." * 31
+    assert drawn[3] == "." * 32
+    assert drawn[7] == "#" * 32
+
+
+def matrix(name: str, *shape: int) -> Buffer:
+    return Buffer(name, "float32", shape, Fill("constant"))
+
+
+def test_reduction_length_reads_the_expression() -> None:
+    buffers = {"A": matrix("A", 64, 300), "B": matrix("B", 300, 50), "x": matrix("x", 1000)}
+    assert reduction_length("A @ B", buffers) == 300
+    assert reduction_length("sum(x)", buffers) == 1000
+    assert reduction_length("sum(A, axis=0)", buffers) == 64
+    assert reduction_length("2 * x + 1", buffers) == 1
+
+
+def test_the_default_tolerance_grows_with_the_root_of_the_terms() -> None:
+    want = np.array([0.0, -8.0])
+    short, long = default_tolerance("float32", 1, want), default_tolerance("float32", 1024, want)
+    assert short.rtol == pytest.approx(8 * np.finfo(np.float32).eps)
+    assert long.rtol == pytest.approx(132 * np.finfo(np.float32).eps)
+    assert long.atol == pytest.approx(long.rtol * 8.0)
+    assert default_tolerance("int32", 1024, want).rtol == 0.0
+
+
+def test_the_rule_takes_a_float32_product_and_refuses_a_half_product() -> None:
+    generator = np.random.default_rng(5)
+    a = generator.standard_normal((64, 1024)).astype(np.float32)
+    b = generator.standard_normal((1024, 64)).astype(np.float32)
+    want = a.astype(np.float64) @ b.astype(np.float64)
+    rule = default_tolerance("float32", 1024, want)
+    assert compare_output("C", a @ b, want, rule).wrong == 0
+    half = (a.astype(np.float16) @ b.astype(np.float16)).astype(np.float32)
+    assert compare_output("C", half, want, rule).wrong > 0
