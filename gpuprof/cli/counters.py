@@ -1,0 +1,173 @@
+"""``gpuprof counters``: the full list of counters per variant, from the emulator, from ncu, or both side by side."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gpuprof.cli.export_options import export_options, takes_stdout, targets_of
+
+if TYPE_CHECKING:
+    from gpuprof.experiment.model import Experiment
+    from gpuprof.profile.ncu_counters import NcuOptions
+    from gpuprof.profile.observer import Observer
+    from gpuprof.profile.options import RunOptions
+    from gpuprof.results.model import Run
+
+SOURCES = ("emulated", "ncu")
+
+
+@click.command()
+@click.argument("config")
+@click.option("--variant", "variants", multiple=True, metavar="LABEL", help="Only these: label, family or pattern.")
+@click.option("--by-line", is_flag=True, help="Counters of each source line, from the emulator.")
+@click.option("--compare", metavar="emulated,ncu", help="Run both and say equal or different for each counter.")
+@click.option(
+    "--ncu",
+    "ncu_sets",
+    multiple=True,
+    is_flag=False,
+    flag_value="basic",
+    metavar="SET",
+    help="Collect with Nsight Compute: basic, memory, compute, stalls, exact, full, or metrics by name.",
+)
+@click.option("--ncu-section", "sections", multiple=True, metavar="NAME", help="Also a section of ncu's.")
+@click.option("--ncu-report", type=click.Path(dir_okay=False), metavar="FILE", help="Keep the report (one variant).")
+@click.option("--ncu-clocks", type=click.Choice(["none", "base"]), default="none", help="ncu's --clock-control.")
+@click.option("--arch", metavar="ARCH", help="sm_89, 8.9, native ...  [default: the GPU's, else sm_89]")
+@click.option("--set", "overrides", multiple=True, metavar="NAME=VALUE", help="Replace a size or parameter.")
+@click.option("--emulate-budget", metavar="N", help="Thread instructions per emulated launch, or all (also 0).")
+@click.option("--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="A CUDA toolkit.")
+@export_options("json", "csv", "markdown")
+def command(config: str, **flags: Any) -> None:
+    """Count what each variant of CONFIG does, under Nsight Compute's metric names.
+
+    Without a GPU, or without --ncu, the emulator counts by executing the machine code. With --compare both count, the
+    emulator over whole grids, and every counter is called equal or different.
+    """
+    from gpuprof import experiment as experiments
+    from gpuprof.cli.run_progress import make_observer
+    from gpuprof.report.console import make_console
+    from gpuprof.report.counter_table import disagreements, render_agreement, render_counters
+    from gpuprof.report.exports import write_exports
+
+    targets = targets_of({name: flags[name] for name in ("json_file", "csv_file", "markdown_file")})
+    compared = _compared(flags["compare"])
+    overrides = dict(pair.partition("=")[::2] for pair in flags["overrides"])
+    options = _options(flags, whole=compared)
+    experiment = experiments.load(experiments.find_config(config), overrides=overrides)
+    with make_observer(quiet=takes_stdout(targets)) as observer:
+        run = _count(experiment, options, _ncu_options(flags), observer, compared)
+    if not takes_stdout(targets):
+        if compared:
+            render_agreement(run, make_console())
+        else:
+            render_counters(run, make_console(), lines=flags["by_line"])
+    write_exports(run, targets)
+    sys.exit(_exit_code(run, disagreements(run) if compared else 0, compared))
+
+
+def _compared(text: str | None) -> bool:
+    from gpuprof.errors import UsageError
+
+    if text is None:
+        return False
+    if sorted(part.strip() for part in text.split(",")) != sorted(SOURCES):
+        raise UsageError(f"--compare {text!r}: it takes emulated,ncu")
+    return True
+
+
+def _options(flags: Mapping[str, Any], *, whole: bool) -> RunOptions:
+    from gpuprof.profile.options import EMULATE_BUDGET, RunOptions
+    from gpuprof.toolchain.arch_choice import parse_arch
+
+    budget = flags["emulate_budget"]
+    return RunOptions(
+        arch=parse_arch(flags["arch"]) if flags["arch"] else None,
+        devices=("emulated",),
+        variants=flags["variants"],
+        cuda_home=flags["cuda_home"],
+        emulate_budget=_budget(budget) if budget is not None else None if whole else EMULATE_BUDGET,
+        command=("gpuprof", *sys.argv[1:]),
+    )
+
+
+def _budget(text: str) -> int | None:
+    from gpuprof.cli.run import parse_budget
+
+    return None if text.strip() == "0" else parse_budget(text)
+
+
+def _ncu_options(flags: Mapping[str, Any]) -> NcuOptions | None:
+    """None where ncu was not asked for."""
+    from gpuprof.profile.ncu_counters import NcuOptions
+    from gpuprof.results.metric_sets import resolve_metrics
+
+    if not (flags["ncu_sets"] or flags["sections"] or flags["ncu_report"] or flags["compare"]):
+        return None
+    report = flags["ncu_report"]
+    return NcuOptions(
+        metrics=resolve_metrics(flags["ncu_sets"] or ("basic",)),
+        sections=flags["sections"],
+        report=Path(report).absolute() if report else None,
+        clock_control=flags["ncu_clocks"],
+    )
+
+
+def _count(
+    experiment: Experiment, options: RunOptions, ncu: NcuOptions | None, observer: Observer, compared: bool
+) -> Run:
+    """Emulated counters, ncu's, or both in one run."""
+    from gpuprof.profile.ncu_counters import count_with_ncu, with_ncu
+    from gpuprof.profile.run import run_experiment
+
+    if ncu is None:
+        return run_experiment(experiment, options, observer)
+    on_gpu = replace(options, devices=())
+    if compared:
+        on_gpu, options = _same_arch(experiment, on_gpu, options)
+        run = run_experiment(experiment, options, observer)
+        ncu = replace(ncu, metrics=tuple(dict.fromkeys((*_counted(run), *ncu.metrics))))
+    else:
+        run = run_experiment(
+            experiment, replace(on_gpu, devices=("none",), arch=_gpu_arch(experiment, on_gpu)), observer
+        )
+    return with_ncu(run, count_with_ncu(experiment, on_gpu, ncu))
+
+
+def _same_arch(experiment: Experiment, on_gpu: RunOptions, emulated: RunOptions) -> tuple[RunOptions, RunOptions]:
+    """Both for the GPU's architecture, so that both execute one cubin."""
+    arch = _gpu_arch(experiment, on_gpu)
+    return replace(on_gpu, arch=arch), replace(emulated, arch=arch)
+
+
+def _gpu_arch(experiment: Experiment, on_gpu: RunOptions) -> str | None:
+    from gpuprof.errors import MissingDeviceError
+    from gpuprof.profile.setup import prepare_run
+
+    setup = prepare_run(experiment, on_gpu)
+    if setup.devices.kind != "gpu":
+        why = "; ".join(setup.notes) or "none was found"
+        raise MissingDeviceError(f"ncu needs a GPU: {why}. Without --ncu the emulator counts")
+    setup.tools.require("ncu")
+    return setup.default_arch
+
+
+def _counted(run: Run) -> list[str]:
+    """Every counter that the emulator gave a value, in order."""
+    return list(dict.fromkeys(name for result in run.results if result.counters for name in result.counters.values))
+
+
+def _exit_code(run: Run, different: int, compared: bool) -> int:
+    from gpuprof.results.model import Status
+
+    if not run.complete:
+        return 130
+    failed = any(result.status not in (Status.OK, Status.SKIPPED) for result in run.results)
+    silent = compared and any(result.counters is not None and result.ncu is None for result in run.results)
+    return int(failed or silent or different > 0)

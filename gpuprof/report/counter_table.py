@@ -1,0 +1,231 @@
+"""Counters of each variant: the full list, by source line, or the emulator's beside ncu's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpuprof.report import units
+from gpuprof.report.columns import status_word
+from gpuprof.report.headlines import headlines
+from gpuprof.report.layout import ALWAYS, Column
+from gpuprof.report.tables import print_columns
+from gpuprof.report.verdict import verdict
+from gpuprof.results.agreement import Agreement, agreement
+from gpuprof.results.derived import TABLE, counters_of, derived_values
+from gpuprof.results.lines import LineCounters, by_line
+from gpuprof.results.model import Counters, Result, Run, Status
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+#: Derived values that come from counters; the others are in the run table.
+COUNTER_NAMES = tuple(
+    entry.name
+    for entry in TABLE
+    if entry.name
+    in {"ffma", "ffma_share", "flop_counted", "flop_per_byte", "useful_bytes_percent", "divergent_branches"}
+    or entry.name.endswith(("_per_request", "_ways", "_efficiency", "_pred_on", "_sectors"))
+)
+
+
+def render_counters(run: Run, console: Console, *, lines: bool = False) -> None:
+    """Print every variant's counters, or those of each source line."""
+    from rich.text import Text
+
+    for result in run.results:
+        console.print(Text(result.variant, style="bold"), Text(_origin(result), style="dim"))
+        counters = counters_of(result)
+        if counters is None:
+            console.print(Text(_why_none(result), style="red"))
+        elif lines:
+            _print_lines(counters, console)
+        else:
+            print_columns(counter_columns(result, counters), console)
+            _print_reading(result, counters, console)
+        console.print()
+
+
+def _origin(result: Result) -> str:
+    counters = counters_of(result)
+    if counters is None:
+        return status_word(result)
+    if counters.source == "ncu":
+        return "counted by Nsight Compute"
+    text = f"counted on the emulator, {status_word(result)}"
+    if counters.blocks_run < counters.blocks_total:
+        return f"{text}: {counters.blocks_run:,} of {counters.blocks_total:,} blocks ran, scaled to the whole grid"
+    return f"{text}: {counters.blocks_total:,} blocks"
+
+
+def _why_none(result: Result) -> str:
+    missing = result.missing
+    why = result.reason or missing.get("counters") or missing.get("ncu") or "nothing was counted"
+    return f"{status_word(result)}: {why}" if result.status is not Status.OK else why
+
+
+def counter_columns(result: Result, counters: Counters) -> list[Column]:
+    """Metric and value."""
+    names = sorted(counters.values)
+    values = tuple(
+        units.significant(v, 6) if isinstance(v, float) else units.count(v) for v in _values(counters, names)
+    )
+    return [
+        Column("counter", tuple(names), ALWAYS, right=False, shrink_to=30),
+        Column("value", values, ALWAYS),
+    ]
+
+
+def _values(counters: Counters, names: Sequence[str]) -> Iterator[float]:
+    for name in names:
+        yield counters.values[name]
+
+
+def _print_reading(result: Result, counters: Counters, console: Console) -> None:
+    """What the counters say: derived values, ncu's headlines, the verdict, and what has no value."""
+    from rich.text import Text
+
+    values = derived_values(result)
+    known = [entry for entry in TABLE if entry.name in COUNTER_NAMES and entry.name in values]
+    if known:
+        console.print()
+        print_columns(
+            [
+                Column("derived", tuple(entry.name for entry in known), ALWAYS, right=False),
+                Column("value", tuple(units.show(values[entry.name], entry.unit) for entry in known), ALWAYS),
+                Column("meaning", tuple(entry.meaning for entry in known), 50, right=False),
+            ],
+            console,
+        )
+    for line in headlines(counters):
+        console.print(Text(line))
+    said = verdict(result)
+    if said is not None:
+        console.print(Text(f"verdict: {said.text}", style="bold"))
+    for why in dict.fromkeys(counters.unavailable.values()):
+        console.print(Text(f"no value: {why}", style="yellow"))
+
+
+LINE_VALUES: Sequence[tuple[str, str, str, int]] = (
+    ("warp instr.", "warp_instructions", "short_count", ALWAYS),
+    ("lanes", "lane_efficiency", "share", 80),
+    ("pred. on", "lane_efficiency_pred_on", "share", 70),
+    ("FFMA", "ffma", "short_count", 60),
+    ("loads/req", "load_sectors_per_request", "ratio", 75),
+    ("stores/req", "store_sectors_per_request", "ratio", 74),
+    ("ways", "bank_conflict_ways", "ways", 76),
+    ("divergent", "divergent_branches", "short_count", 65),
+)
+
+
+def line_columns(lines: Sequence[LineCounters], sources: SourceTexts) -> list[Column]:
+    """Line, source text, instructions, and what was counted there."""
+    columns = [
+        Column("line", tuple(_place(line) for line in lines), ALWAYS, right=False),
+        Column("source", tuple(sources.text(line) for line in lines), 50, right=False),
+        Column("code", tuple(str(line.instructions) for line in lines), 55),
+    ]
+    for head, name, unit, priority in LINE_VALUES:
+        cells = tuple(units.show(line.values.get(name) or None, unit) for line in lines)
+        if any(cell != units.NOTHING for cell in cells):
+            columns.append(Column(head, cells, priority))
+    return columns
+
+
+def _place(line: LineCounters) -> str:
+    name = Path(line.file).name if line.file else "(no line)"
+    return name if line.line is None else f"{name}:{line.line}"
+
+
+class SourceTexts:
+    """The text of source lines, shortened; empty where the file is not there. Reads each file once."""
+
+    WIDTH = 40
+
+    def __init__(self) -> None:
+        self._files: dict[str, list[str]] = {}
+
+    def text(self, line: LineCounters) -> str:
+        if not line.file or line.line is None:
+            return ""
+        if line.file not in self._files:
+            try:
+                text = Path(line.file).read_text(encoding="utf-8", errors="replace")
+            except OSError:
+                text = ""
+            self._files[line.file] = text.splitlines()
+        lines = self._files[line.file]
+        text = lines[line.line - 1].strip() if 0 < line.line <= len(lines) else ""
+        return text if len(text) <= self.WIDTH else text[: self.WIDTH - 1] + "…"
+
+
+def _print_lines(counters: Counters, console: Console) -> None:
+    from rich.text import Text
+
+    lines = by_line(counters)
+    if not lines:
+        console.print(Text("no counts by instruction were kept (build with -lineinfo; ncu gives none here)"))
+        return
+    print_columns(line_columns(lines, SourceTexts()), console)
+
+
+def render_agreement(run: Run, console: Console) -> None:
+    """Print the emulator's counters beside ncu's, variant by variant, and the sums of equal and different ones."""
+    from rich.text import Text
+
+    found: list[Agreement] = []
+    for result in run.results:
+        compared = agreement(result)
+        console.print(Text(result.variant, style="bold"))
+        if compared is None:
+            console.print(Text(_why_not_compared(result), style="red"))
+        else:
+            found.append(compared)
+            styles = {"": {"equal": "green", "differs": "red"}}
+            print_columns(agreement_columns(compared), console, styles)
+            console.print(Text(agreement_line(compared), style="red" if _is_wrong(compared) else "green"))
+        said = verdict(result) if result.ncu is not None else None
+        if said is not None and said.side:
+            console.print(Text(f"verdict: {said.text}", style="bold"))
+        console.print()
+    equal, different = sum(entry.equal for entry in found), sum(entry.different for entry in found)
+    console.print(Text(f"{len(found)} variants, {equal} counters equal, {different} different", style="bold"))
+
+
+def _why_not_compared(result: Result) -> str:
+    if result.counters is None:
+        return f"emulator: {_why_none(result)}"
+    return f"ncu: {result.missing.get('ncu', 'nothing was counted')}"
+
+
+def _is_wrong(compared: Agreement) -> bool:
+    return compared.different > 0 and not compared.scaled
+
+
+def agreement_columns(compared: Agreement) -> list[Column]:
+    """Counter, both values, and the word."""
+    words = {True: "equal", False: "differs", None: "-"}
+    return [
+        Column("counter", tuple(pair.name for pair in compared.pairs), ALWAYS, right=False, shrink_to=30),
+        Column("emulated", tuple(units.show(pair.emulated, "count") for pair in compared.pairs), ALWAYS),
+        Column("ncu", tuple(units.show(pair.ncu, "count") for pair in compared.pairs), ALWAYS),
+        Column("", tuple(words[pair.equal] for pair in compared.pairs), ALWAYS, right=False),
+    ]
+
+
+def agreement_line(compared: Agreement) -> str:
+    """``27 equal, 0 different``, and what the numbers are worth."""
+    silent = sum(1 for pair in compared.pairs if pair.equal is None)
+    text = f"{compared.equal} equal, {compared.different} different"
+    if silent:
+        text += f", {silent} without a value in ncu"
+    if compared.scaled:
+        text += "; the emulator ran a sample of the blocks and scaled: differences are expected (--emulate-budget all)"
+    return text
+
+
+def disagreements(run: Run) -> int:
+    """How many counters differ, in whole runs only."""
+    compared = [entry for result in run.results if (entry := agreement(result)) is not None]
+    return sum(entry.different for entry in compared if not entry.scaled)
