@@ -91,6 +91,31 @@ class Graph:
             found.update(dict.fromkeys(loop.blocks, loop))
         return found
 
+    @cached_property
+    def depths(self) -> dict[int, int]:
+        """How deep each reachable block stands in the dominator tree; a root is at 0."""
+        return _tree_depths(self.dominators)
+
+    def common_dominator(self, blocks: Iterable[int]) -> int | None:
+        """The lowest block that dominates all of them; None when they have different roots."""
+        current: int | None = None
+        for block in blocks:
+            current = block if current is None else self._meet(current, block)
+            if current is None:
+                return None
+        return current
+
+    def _meet(self, first: int, second: int) -> int | None:
+        depths = self.depths
+        while first != second:
+            if depths.get(first, 0) < depths.get(second, 0):
+                first, second = second, first
+            above = self.dominators.get(first, first)
+            if above == first:
+                return None
+            first = above
+        return first
+
     def own_blocks(self, loop: Loop) -> list[Block]:
         """The blocks of a loop that are in none of its inner loops, by address."""
         return [self.blocks[index] for index in sorted(loop.blocks) if self._innermost[index] is loop]

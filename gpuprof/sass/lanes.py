@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from gpuprof.sass.banks import BankNames
 from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.model import Instruction, Operand, OperandKind
+from gpuprof.sass.opcodes import guarded
 from gpuprof.sass.roles import Register
 
 LANES = 32
@@ -109,9 +110,7 @@ class LaneEvaluator:
                 return None
             values.add(value)
         if len(values) != 1:
-            shapes = {(value.known, value.scaled) for value in values}
-            same = len(shapes) == 1 or all(value.uniform for value in values)
-            return Value(*min(shapes), exact=False) if shapes and same else None
+            return None
         value = values.pop()
         return value if len(sites) == 1 else Value(value.known, value.scaled, exact=False)
 
@@ -128,7 +127,15 @@ class LaneEvaluator:
         instruction = self.flow.graph.function.instructions[site]
         others = [one for one in self.flow.roles[site].reads if one[0] in ("R", "UR") and one != register]
         adds = instruction.opcode in ("IADD3", "UIADD3", "VIADD", "IADD") or instruction.modifiers[:1] == ("IADD",)
-        return adds and register in self.flow.roles[site].reads and not others
+        return adds and register in self.flow.roles[site].reads and not others and self._every_iteration(site)
+
+    def _every_iteration(self, site: int) -> bool:
+        """Whether all lanes that go round its loop execute it each time."""
+        graph = self.flow.graph
+        block = graph.block_of[site]
+        loop = graph.loop_of(block)
+        certain = loop is not None and graph.always_runs(block, loop)
+        return certain and not guarded(graph.function.instructions[site])
 
     def _result(self, site: int, register: Register, depth: int) -> Value | None:
         instruction = self.flow.graph.function.instructions[site]

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from gpuprof.sass.banks import BankNames
 from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.model import Instruction, Operand, OperandKind
-from gpuprof.sass.opcodes import ATOMICS, LOADS, Kind, kind_of_opcode
+from gpuprof.sass.opcodes import ATOMICS, LOADS, Kind, is_conditional_branch, kind_of_opcode
 from gpuprof.sass.roles import Register
 
 #: Special registers that differ between the lanes of a warp.
@@ -28,6 +28,7 @@ _LANE_REGISTERS = {
 _BLOCK_REGISTERS = {"SR_CTAID.X": "blockIdx.x", "SR_CTAID.Y": "blockIdx.y", "SR_CTAID.Z": "blockIdx.z"}
 _EXCHANGES = frozenset(("SHFL", "VOTE", "MATCH", "REDUX", "CREDUX"))
 _MOST_STEPS = 2000
+_MOST_ABOVE = 500
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,7 @@ class Tracer:
 
     flow: Dataflow
     banks: BankNames = field(default_factory=BankNames)
+    _deciders: dict[tuple[int, frozenset[int]], tuple[int, ...]] = field(default_factory=dict)
 
     def of_register(self, index: int, register: Register) -> Origins:
         """The origins of a register as instruction ``index`` reads it."""
@@ -90,11 +92,63 @@ class Tracer:
             found = self.flow.definitions(*question)
             if not found.sites or not found.complete:
                 gathered.unknown = True
+            if len(found.sites) > 1:
+                waiting.extend(self._deciding_flags(question[0], found.sites))
             for site in found.sites:
                 if site not in seen_sites:
                     seen_sites.add(site)
                     waiting.extend(self._visit(site, gathered))
         return gathered.frozen()
+
+    def _deciding_flags(self, index: int, sites: tuple[int, ...]) -> list[tuple[int, Register]]:
+        """Predicates of the branches that decide which of several writers reaches ``index``, and the writers' guards.
+
+        A branch between the writers' common dominator and the reader decides when both its sides lead to the reader.
+        """
+        graph = self.flow.graph
+        key = (graph.block_of[index], frozenset(graph.block_of[site] for site in sites))
+        if key not in self._deciders:
+            self._deciders[key] = tuple(self._deciding_branches(*key))
+        return [question for branch in self._deciders[key] for question in self._flags_read(branch)]
+
+    def _deciding_branches(self, reader: int, writers: frozenset[int]) -> Iterable[int]:
+        graph = self.flow.graph
+        lowest = graph.common_dominator(sorted(writers))
+        candidates = {block for start in (reader, *writers) for block in self._up_to(start, lowest)}
+        for block in sorted(candidates):
+            last = graph.blocks[block].end - 1
+            if is_conditional_branch(graph.function.instructions[last]) and self._both_lead(block, reader):
+                yield last
+
+    def _up_to(self, block: int, top: int | None) -> list[int]:
+        """A block and its dominators up to ``top``; nothing when ``top`` is not among the nearest ones."""
+        chain = [block]
+        above = self.flow.graph.dominators
+        while chain[-1] != top:
+            up = above.get(chain[-1], chain[-1])
+            if up == chain[-1] or len(chain) > _MOST_ABOVE:
+                return []
+            chain.append(up)
+        return chain
+
+    def _both_lead(self, block: int, reader: int) -> bool:
+        return all(self._leads(successor, block, reader) for successor in self.flow.graph.blocks[block].successors)
+
+    def _leads(self, start: int, avoiding: int, reader: int) -> bool:
+        """Whether ``reader`` can be reached from ``start`` without passing ``avoiding``."""
+        seen = {avoiding}
+        waiting = [start]
+        while waiting and len(seen) < _MOST_STEPS:
+            block = waiting.pop()
+            if block == reader and block != avoiding:
+                return True
+            if block not in seen:
+                seen.add(block)
+                waiting.extend(self.flow.graph.blocks[block].successors)
+        return bool(waiting)
+
+    def _flags_read(self, index: int) -> list[tuple[int, Register]]:
+        return [(index, register) for register in self.flow.roles[index].reads if register[0] in ("P", "UP")]
 
     def _visit(self, site: int, gathered: _Gathered) -> Iterable[tuple[int, Register]]:
         instruction = self.flow.graph.function.instructions[site]

@@ -1,0 +1,212 @@
+"""What one iteration of a loop does: instructions, arithmetic, memory, barriers, issue cycles, unrolling."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gpuprof.sass.cfg import Graph, Loop, call_name
+from gpuprof.sass.dataflow import Dataflow
+from gpuprof.sass.model import Instruction, OperandKind, SourceLine
+from gpuprof.sass.opcodes import LOADS, MATH_OPCODES, STORES, Kind, access_bits, guarded, kind_of
+from gpuprof.sass.origins import Tracer
+from gpuprof.sass.roles import Register
+from gpuprof.sass.trip import Trip, trip_of
+
+_MATH = frozenset(MATH_OPCODES)
+_ACCUMULATING = {"FFMA": 3, "DFMA": 3, "HFMA2": 3, "FFMA2": 3, "HMMA": 3, "IMMA": 3, "DMMA": 3, "QMMA": 3, "FADD": -1,
+                 "DADD": -1, "HADD2": -1, "IDP": 3}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Unrolling:
+    """``steps`` updates of each of ``accumulators`` values per iteration; ``text`` is the sentence."""
+
+    steps: int
+    accumulators: int
+    text: str
+
+
+@dataclass(frozen=True)
+class LoopFacts:
+    """One loop. Counts are of its own code: what stands in an inner loop counts there."""
+
+    number: int
+    parent: int | None
+    depth: int
+    start: int  #: address of the header
+    end: int  #: address behind the last instruction
+    trip: Trip
+    instructions: int  #: own instructions
+    conditional: int  #: of those, in blocks that not every iteration runs
+    predicated: int
+    mix: Mapping[str, int]
+    math: str  #: the main arithmetic opcode, "" when there is none
+    math_count: int
+    loads: Mapping[str, int]  #: ``shared 128-bit`` -> count
+    stores: Mapping[str, int]
+    barriers: int
+    issue_cycles: int  #: sum of the stall counts of the code that every iteration runs: the least one warp needs
+    unrolling: Unrolling | None
+    exits: int
+    calls: tuple[str, ...]
+    subroutine: str  #: the local subroutine it stands in
+    source: tuple[SourceLine, SourceLine] | None  #: least and greatest line of the most frequent file
+    children: tuple[int, ...]
+
+    @property
+    def math_share(self) -> float:
+        """Main arithmetic instructions per instruction."""
+        return self.math_count / self.instructions if self.instructions else 0.0
+
+    @property
+    def shared_loads(self) -> int:
+        return sum(count for name, count in self.loads.items() if name.startswith("shared"))
+
+
+def loop_facts(graph: Graph, flow: Dataflow, tracer: Tracer) -> tuple[LoopFacts, ...]:
+    """The facts of every loop, in the order of their headers."""
+    return tuple(_facts(graph, flow, tracer, loop) for loop in graph.loops)
+
+
+def hottest(loops: Sequence[LoopFacts]) -> LoopFacts | None:
+    """The loop to look at first: the most arithmetic weighted by depth, then the longest."""
+    outside = [loop for loop in loops if not loop.subroutine] or list(loops)
+    return max(
+        outside, key=lambda one: (one.math_count * 8.0 ** (one.depth - 1), one.depth, one.instructions), default=None
+    )
+
+
+def own_indices(graph: Graph, number: int) -> list[int]:
+    """Indices of a loop's own instructions, by address."""
+    return graph.indices(graph.own_blocks(graph.loops[number - 1]))
+
+
+def _facts(graph: Graph, flow: Dataflow, tracer: Tracer, loop: Loop) -> LoopFacts:
+    blocks = graph.own_blocks(loop)
+    always = {block.index for block in blocks if graph.always_runs(block.index, loop)}
+    code = graph.function.instructions
+    own = [code[index] for index in graph.indices(blocks)]
+    certain = [code[index] for index in graph.indices([block for block in blocks if block.index in always])]
+    math, math_count = main_math(own)
+    everything = [graph.blocks[index] for index in loop.blocks]
+    return LoopFacts(
+        number=loop.number,
+        parent=loop.parent,
+        depth=loop.depth,
+        start=code[graph.blocks[loop.header].start].address,
+        end=code[max(block.end for block in everything) - 1].address + 16,
+        trip=trip_of(loop, flow, tracer),
+        instructions=len(own),
+        conditional=len(own) - len(certain),
+        predicated=sum(guarded(one) and kind_of(one) is not Kind.CONTROL for one in own),
+        mix=dict(Counter(one.opcode for one in own).most_common()),
+        math=math,
+        math_count=math_count,
+        loads=accesses(own, LOADS),
+        stores=accesses(own, STORES),
+        barriers=sum(one.opcode == "BAR" for one in own),
+        issue_cycles=sum(max(1, one.control.stall) for one in certain),
+        unrolling=_unrolling(graph, flow, loop, math),
+        exits=len(loop.exits),
+        calls=tuple(dict.fromkeys(name for one in own if (name := call_name(one)) is not None)),
+        subroutine=graph.subroutine_of.get(loop.header, ""),
+        source=_source_range(own),
+        children=loop.children,
+    )
+
+
+def main_math(instructions: Sequence[Instruction]) -> tuple[str, int]:
+    """The arithmetic opcode that a stretch of code is about: tensor opcodes first, then the most frequent."""
+    counts = Counter(one.opcode for one in instructions if one.opcode in _MATH and kind_of(one) is not Kind.MOVE)
+    if not counts:
+        return "", 0
+    tensor = [name for name in counts if kind_is_tensor(name)]
+    names = tensor or list(counts)
+    best = max(names, key=lambda name: (counts[name], -MATH_OPCODES.index(name)))
+    return best, counts[best]
+
+
+def kind_is_tensor(opcode: str) -> bool:
+    """Whether an opcode runs on the tensor cores."""
+    return opcode.endswith("MMA")
+
+
+def accesses(instructions: Sequence[Instruction], spaces: Mapping[str, str]) -> dict[str, int]:
+    """Memory instructions by space and width: ``{"shared 128-bit": 16}``."""
+    names = (f"{spaces[one.opcode]} {access_bits(one)}-bit" for one in instructions if one.opcode in spaces)
+    return dict(sorted(Counter(names).items()))
+
+
+def _source_range(instructions: Sequence[Instruction]) -> tuple[SourceLine, SourceLine] | None:
+    lines = [outermost(one.source) for one in instructions if one.source is not None]
+    if not lines:
+        return None
+    file = Counter(line.file for line in lines).most_common(1)[0][0]
+    numbers = [line.line for line in lines if line.file == file]
+    return SourceLine(file, min(numbers)), SourceLine(file, max(numbers))
+
+
+def outermost(source: SourceLine) -> SourceLine:
+    """The line of the kernel itself that an inlined instruction belongs to."""
+    return source.inlined_at[-1] if source.inlined_at else source
+
+
+def _unrolling(graph: Graph, flow: Dataflow, loop: Loop, math: str) -> Unrolling | None:
+    """Chains of accumulation within one iteration: how many, and how long."""
+    if math not in _ACCUMULATING:
+        return None
+    lengths = chain_lengths(graph, flow, graph.indices(graph.own_blocks(loop)), math)
+    if not lengths:
+        return None
+    steps, count = max(lengths), len(lengths)
+    total = sum(lengths)
+    if any(length != steps for length in lengths):
+        return Unrolling(steps, count, f"{count} chains of {math}, the longest {steps}: {total} per iteration")
+    tiled = any(block_has_barrier(graph, block) for block in loop.blocks)
+    noun = "k-step" if tiled else "step"
+    many = f"{steps} {noun}{'s' if steps != 1 else ''} x {count} {math} = {total} per iteration"
+    if steps == 1:
+        return Unrolling(1, count, f"{many}: not unrolled")
+    how = "fully unrolled" if tiled and not loop.children else f"unrolled {steps} times"
+    return Unrolling(steps, count, f"{many}: {how}")
+
+
+def block_has_barrier(graph: Graph, block: int) -> bool:
+    """Whether a block holds a block-wide barrier."""
+    part = graph.blocks[block]
+    return any(one.opcode == "BAR" for one in graph.function.instructions[part.start : part.end])
+
+
+def chain_lengths(graph: Graph, flow: Dataflow, indices: Sequence[int], math: str) -> list[int]:
+    """Lengths of the chains in which one result of ``math`` is the addend of the next, in code order."""
+    code = graph.function.instructions
+    chains: list[int] = []
+    chain_of: dict[Register, int] = {}  # register -> the chain whose last result it holds
+    for index in indices:
+        instruction = code[index]
+        writes = flow.roles[index].writes
+        if instruction.opcode != math or kind_of(instruction) is Kind.MOVE or not writes:
+            for register in writes:
+                chain_of.pop(register, None)
+            continue
+        addend = _addend(instruction)
+        chain = chain_of.get(addend) if addend is not None else None
+        if chain is None:
+            chain = len(chains)
+            chains.append(0)
+        chains[chain] += 1
+        for register in writes:
+            chain_of.pop(register, None)
+        chain_of[writes[0]] = chain
+    return chains
+
+
+def _addend(instruction: Instruction) -> Register | None:
+    position = _ACCUMULATING[instruction.opcode]
+    if position >= len(instruction.operands):
+        return None
+    operand = instruction.operands[position]
+    is_register = operand.kind is OperandKind.REGISTER and not operand.is_zero
+    return ("R", operand.index) if is_register else None

@@ -1,0 +1,184 @@
+"""What stands under predicates and on what they depend; branches; selects that stand where a branch could.
+
+A predicate's origins are its backward slice. A branch is uniform by construction when its predicate cannot differ
+between the lanes of a warp: a uniform predicate, or one made of block indices, parameters and constants only.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from gpuprof.sass.cfg import Graph, target_address
+from gpuprof.sass.dataflow import Dataflow
+from gpuprof.sass.loops import outermost
+from gpuprof.sass.model import Instruction, Operand, OperandKind, SourceLine
+from gpuprof.sass.opcodes import LOADS, STORES, guarded, is_conditional_branch
+from gpuprof.sass.origins import Origins, Tracer
+
+_FLAG_FILE = {OperandKind.PREDICATE: "P", OperandKind.UNIFORM_PREDICATE: "UP"}
+_SELECTS = frozenset(("SEL", "FSEL", "USEL", "IMNMX", "FMNMX", "FMNMX3", "VIMNMX", "VIMNMX3", "VIADDMNMX", "HMNMX2",
+                      "DMNMX", "UIMNMX", "UVIMNMX"))  # fmt: skip
+_JUMPS = frozenset(("BRA", "EXIT", "RET", "JMP"))
+
+
+@dataclass(frozen=True)
+class Guarded:
+    """Instructions under one value of one predicate. A filler (``@!PT``) does nothing at all."""
+
+    predicate: str  #: as printed: ``!P0``
+    defined_at: int | None  #: address of the compare that sets it, when there is one
+    definition: str  #: its text
+    source: SourceLine | None
+    addresses: tuple[int, ...]
+    mix: Mapping[str, int]
+    origins: Origins
+    replaces_branch: bool  #: no branch reads this value of the predicate: the `if` exists as predication alone
+
+    @property
+    def memory(self) -> Mapping[str, int]:
+        """Its loads and stores by opcode."""
+        return {name: count for name, count in self.mix.items() if name in LOADS or name in STORES}
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A conditional branch or exit."""
+
+    address: int
+    text: str
+    target: int | None  #: address, None for an exit
+    backward: bool
+    uniform: bool
+    origins: Origins
+    source: SourceLine | None
+    loop: int | None  #: number of the innermost loop it stands in
+
+
+@dataclass(frozen=True)
+class Predication:
+    """Everything conditional in one function."""
+
+    predicated: int  #: instructions under a predicate, branches and exits not counted
+    fillers: int  #: under a predicate that is never true
+    groups: tuple[Guarded, ...]
+    branches: tuple[Branch, ...]
+    selects: Mapping[str, int]
+
+    @property
+    def became_predication(self) -> tuple[Guarded, ...]:
+        """Source conditions with no branch of their own, memory accesses first."""
+        found = [group for group in self.groups if group.replaces_branch and group.source is not None]
+        return tuple(sorted(found, key=lambda group: (not group.memory, -len(group.addresses))))
+
+
+def predication_of(graph: Graph, flow: Dataflow, tracer: Tracer) -> Predication:
+    """The predication and branches of a function, padding left out."""
+    code = graph.function.body
+    guards = [(index, one) for index, one in enumerate(code) if guarded(one) and one.opcode not in _JUMPS]
+    fillers = sum(_never(one.predicate) for _, one in guards)
+    return Predication(
+        predicated=len(guards),
+        fillers=fillers,
+        groups=_groups(graph, flow, tracer, [(i, one) for i, one in guards if not _never(one.predicate)]),
+        branches=_branches(graph, flow, tracer),
+        selects=dict(Counter(one.opcode for one in code if one.opcode in _SELECTS).most_common()),
+    )
+
+
+def _never(predicate: Operand | None) -> bool:
+    return predicate is not None and predicate.is_zero and predicate.negate
+
+
+def _groups(graph: Graph, flow: Dataflow, tracer: Tracer, guards: list[tuple[int, Instruction]]) -> tuple[Guarded, ...]:
+    by_value: dict[tuple[str, tuple[int, ...]], list[int]] = {}
+    for index, instruction in guards:
+        flag = instruction.predicate
+        assert flag is not None
+        sites = flow.definitions(index, (_FLAG_FILE[flag.kind], flag.index)).sites
+        by_value.setdefault((_flag_text(flag), tuple(sorted(sites))), []).append(index)
+    branched = _branched_values(graph, flow)
+    return tuple(
+        _group(graph, tracer, text, sites, indices, (text.lstrip("!"), sites) in branched)
+        for (text, sites), indices in by_value.items()
+    )
+
+
+def _flag_text(flag: Operand) -> str:
+    return ("!" if flag.negate else "") + flag.text.lstrip("!")
+
+
+def _branched_values(graph: Graph, flow: Dataflow) -> set[tuple[str, tuple[int, ...]]]:
+    """The predicate values that some branch or exit reads."""
+    found = set()
+    for index, instruction in enumerate(graph.function.body):
+        if instruction.opcode in _JUMPS and is_conditional_branch(instruction):
+            for flag in _flags(instruction):
+                sites = flow.definitions(index, (_FLAG_FILE[flag.kind], flag.index)).sites
+                found.add((flag.text.lstrip("!"), tuple(sorted(sites))))
+    return found
+
+
+def _flags(branch: Instruction) -> list[Operand]:
+    flags = [branch.predicate] if branch.predicate is not None else []
+    flags += [operand for operand in branch.operands if operand.kind in _FLAG_FILE]
+    return [flag for flag in flags if not flag.is_zero]
+
+
+def _group(
+    graph: Graph, tracer: Tracer, text: str, sites: tuple[int, ...], indices: list[int], branched: bool
+) -> Guarded:
+    code = graph.function.instructions
+    first = code[sites[0]] if len(sites) == 1 else None
+    register = ("UP" if "UP" in text else "P", int(text.lstrip("!UP")))
+    source = first.source if first is not None else None
+    return Guarded(
+        predicate=text,
+        defined_at=first.address if first is not None else None,
+        definition=first.text if first is not None else f"{len(sites)} definitions",
+        source=outermost(source) if source is not None else None,
+        addresses=tuple(code[index].address for index in indices),
+        mix=dict(Counter(code[index].opcode for index in indices).most_common()),
+        origins=tracer.of_register(indices[0], register),
+        replaces_branch=not branched,
+    )
+
+
+def _branches(graph: Graph, flow: Dataflow, tracer: Tracer) -> tuple[Branch, ...]:
+    found = []
+    for index, instruction in enumerate(graph.function.body):
+        if instruction.opcode not in _JUMPS or not is_conditional_branch(instruction):
+            continue
+        flags = _flags(instruction)
+        origins = [tracer.of_register(index, (_FLAG_FILE[flag.kind], flag.index)) for flag in flags]
+        by_construction = all(flag.kind is OperandKind.UNIFORM_PREDICATE for flag in flags) and bool(flags)
+        target = target_address(instruction) if instruction.opcode == "BRA" else None
+        loop = graph.loop_of(graph.block_of[index])
+        found.append(
+            Branch(
+                address=instruction.address,
+                text=instruction.text,
+                target=target,
+                backward=target is not None and target <= instruction.address,
+                uniform=by_construction or (bool(origins) and not any(one.lane_dependent for one in origins)),
+                origins=_merged(origins),
+                source=outermost(instruction.source) if instruction.source is not None else None,
+                loop=loop.number if loop is not None else None,
+            )
+        )
+    return tuple(found)
+
+
+def _merged(origins: list[Origins]) -> Origins:
+    """The origins of several predicates together."""
+    if len(origins) == 1:
+        return origins[0]
+    return Origins(
+        thread=tuple(sorted({name for one in origins for name in one.thread})),
+        block=tuple(sorted({name for one in origins for name in one.block})),
+        parameters=tuple(sorted({name for one in origins for name in one.parameters})),
+        loaded=tuple(sorted({name for one in origins for name in one.loaded})),
+        exchanged=any(one.exchanged for one in origins),
+        unknown=any(one.unknown for one in origins) or not origins,
+    )

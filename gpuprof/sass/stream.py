@@ -1,0 +1,169 @@
+"""The stream of arithmetic in a stretch of code: runs, what breaks them, reuse, register banks, dependent pairs.
+
+Register banks: two per sub-core, register number modulo 2 (Jia et al., arXiv 1804.06826 and 1903.07486). Since sm_80
+each bank reads one register per cycle and an instruction has three cycles for its reads (Huerta et al., MICRO 2025,
+arXiv 2503.20481, the listing of FFMA pairs: 5, 6 or 7 cycles as 0, 1 or 2 more reads fall on the crowded bank, which
+this model gives). On sm_75 a bank reads two per cycle.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from gpuprof.sass.banks import compute_capability
+from gpuprof.sass.dataflow import Dataflow
+from gpuprof.sass.loops import chain_lengths
+from gpuprof.sass.model import Instruction, Operand, OperandKind
+from gpuprof.sass.opcodes import Kind, kind_of
+from gpuprof.sass.roles import destination_count
+
+#: Cycles from issue to the use of a result on the same pipe (section "Dependent-issue latencies" of the notes cited).
+_LATENCY = {"FFMA": 4, "FADD": 4, "FMUL": 4, "IMAD": 4, "HFMA2": 5, "HADD2": 5, "HMUL2": 5, "FFMA2": 4}
+_SLOTS = 3
+_READ_WINDOW = 3
+_BANKS = 2
+
+
+@dataclass(frozen=True)
+class Run:
+    """Instructions of one opcode without another between: ``length`` of them from ``address`` on."""
+
+    address: int
+    length: int
+    broken_by: str  #: mnemonic of the instruction behind it, "" at the end
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Facts about the instructions of opcode ``math`` in one stretch of code."""
+
+    math: str
+    count: int
+    runs: tuple[Run, ...]
+    breakers: Mapping[str, int]  #: mnemonic -> how many runs it ends
+    operands: int  #: register sources of the arithmetic
+    reused: int  #: of those, marked ``.reuse``
+    bank_conflict_cycles: int
+    accumulators: int
+    longest_chain: int
+    dependent_pairs: int  #: a result read by an instruction closer than the latency
+    closest_pair: int | None  #: issue cycles between such a pair, at least
+    latency: int | None
+
+    @property
+    def longest(self) -> int:
+        return max((run.length for run in self.runs), default=0)
+
+
+def longest_run(instructions: Sequence[Instruction], math: str) -> int:
+    """The longest run of one opcode."""
+    return max((run.length for run in _runs(instructions, math)), default=0)
+
+
+def stream_of(flow: Dataflow, indices: Sequence[int], math: str, arch: str) -> Stream:
+    """The stream of ``math`` in the instructions at ``indices``, which stand in code order."""
+    code = flow.graph.function.instructions
+    part = [code[index] for index in indices]
+    runs = _runs(part, math)
+    sources = [operand for one in part if _is(one, math) for operand in _sources(one)]
+    pairs = _dependent_pairs(flow, indices, math)
+    chains = chain_lengths(flow.graph, flow, indices, math) if math in _LATENCY or math.endswith("MMA") else []
+    return Stream(
+        math=math,
+        count=sum(_is(one, math) for one in part),
+        runs=tuple(runs),
+        breakers=dict(Counter(run.broken_by for run in runs if run.broken_by).most_common()),
+        operands=len(sources),
+        reused=sum(operand.reuse for operand in sources),
+        bank_conflict_cycles=bank_conflict_cycles(part, math, arch),
+        accumulators=len(chains),
+        longest_chain=max(chains, default=0),
+        dependent_pairs=len(pairs),
+        closest_pair=min(pairs, default=None),
+        latency=_LATENCY.get(math),
+    )
+
+
+def _is(instruction: Instruction, math: str) -> bool:
+    return instruction.opcode == math and kind_of(instruction) is not Kind.MOVE
+
+
+def _runs(instructions: Sequence[Instruction], math: str) -> list[Run]:
+    runs: list[Run] = []
+    start, length = 0, 0
+    for instruction in instructions:
+        if _is(instruction, math):
+            start = start if length else instruction.address
+            length += 1
+        elif length:
+            runs.append(Run(start, length, instruction.mnemonic))
+            length = 0
+    if length:
+        runs.append(Run(start, length, ""))
+    return runs
+
+
+def _sources(instruction: Instruction) -> list[Operand]:
+    operands = instruction.operands[destination_count(instruction) :]
+    return [one for one in operands if one.kind is OperandKind.REGISTER and not one.is_zero]
+
+
+def bank_conflict_cycles(instructions: Sequence[Instruction], math: str, arch: str) -> int:
+    """Cycles that register reads add to the runs of ``math``, by the model in this module's head."""
+    ports = 2 if compute_capability(arch) < 80 else 1
+    cached: list[int | None] = [None] * _SLOTS
+    free = [0.0] * _BANKS
+    now, added = 0.0, 0.0
+    for instruction in instructions:
+        slots = instruction.operands[destination_count(instruction) :][:_SLOTS]
+        if _is(instruction, math):
+            reads = _bank_reads(slots, cached)
+            for bank, count in enumerate(reads):
+                free[bank] = max(free[bank], now) + count / ports
+            delay = max(0.0, max(free) - now - _READ_WINDOW)
+            added += delay
+            now += delay
+        _remember(slots, cached)
+        now += max(1, instruction.control.stall)
+    return round(added)
+
+
+def _bank_reads(slots: Sequence[Operand], cached: Sequence[int | None]) -> list[int]:
+    distinct = {
+        operand.index
+        for slot, operand in enumerate(slots)
+        if operand.kind is OperandKind.REGISTER and not operand.is_zero and cached[slot] != operand.index
+    }
+    reads = [0] * _BANKS
+    for register in distinct:
+        reads[register % _BANKS] += 1
+    return reads
+
+
+def _remember(slots: Sequence[Operand], cached: list[int | None]) -> None:
+    """An operand marked ``.reuse`` stays in its slot's cache for the next instruction that reads the slot."""
+    for slot, operand in enumerate(slots):
+        if operand.kind is OperandKind.REGISTER:
+            cached[slot] = operand.index if operand.reuse else None
+
+
+def _dependent_pairs(flow: Dataflow, indices: Sequence[int], math: str) -> list[int]:
+    """For each result of ``math`` that a following one reads within the latency: instructions between the two."""
+    latency = _LATENCY.get(math)
+    if latency is None:
+        return []
+    code = flow.graph.function.instructions
+    written: dict[tuple[str, int], int] = {}
+    distances = []
+    for position, index in enumerate(indices):
+        if _is(code[index], math):
+            near = [position - written[one] for one in flow.roles[index].reads if one in written]
+            if near and min(near) < latency:
+                distances.append(min(near))
+        for register in flow.roles[index].writes:
+            written.pop(register, None)
+            if _is(code[index], math):
+                written[register] = position
+    return distances
