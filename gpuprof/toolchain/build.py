@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, as_completed
@@ -13,7 +12,7 @@ from pathlib import Path
 from gpuprof.errors import BuildError, GpuprofError, KernelNotFoundError
 from gpuprof.toolchain import manifest, nvcc
 from gpuprof.toolchain.cache import open_cache
-from gpuprof.toolchain.compile import Compiled, Compiler
+from gpuprof.toolchain.compile import CUBIN, Compiled, Compiler, unit_key
 from gpuprof.toolchain.elf import CubinFacts, parse_cubin
 from gpuprof.toolchain.manifest import Entry, FileHashes
 from gpuprof.toolchain.model import Build, BuildRequest, Resources
@@ -121,7 +120,7 @@ class Builder:
             return compiled
         request = session.requests[key]
         try:
-            facts = parse_cubin(compiled.cubin.read_bytes(), str(compiled.cubin))
+            facts = parse_cubin(compiled.path.read_bytes(), str(compiled.path))
             symbol = self._symbol(request, facts, compiled)
         except GpuprofError as error:
             return BuildError(str(error), compiled.log)
@@ -149,7 +148,7 @@ class Builder:
         tool = self.tools.nvcc
         return Build(
             request=request,
-            cubin=self.cache.path("cubins", entry.cubin_sha256, ".cubin"),
+            cubin=CUBIN.path(self.cache, entry.sha256),
             symbol=entry.symbol,
             demangled=demangle(entry.symbol),
             resources=_with_spills(facts.kernels[entry.symbol], entry.symbol, entry.log),
@@ -157,28 +156,23 @@ class Builder:
             seconds=entry.seconds,
             cached=cached,
             source_sha256=dict(entry.files).get(str(request.source), "") or _sha256(request.source),
-            cubin_sha256=entry.cubin_sha256,
+            cubin_sha256=entry.sha256,
             log=entry.log,
             nvcc_version=tool.version if tool else "",
         )
 
+    def ptx(self, request: BuildRequest) -> str:
+        """The PTX of a request's source, with line information; raises BuildError, MissingToolError. Not cached."""
+        instance = nvcc.instance_of(request.kernel)
+        return self._compiler.ptx(nvcc.unit_of(request).with_instances([instance] if instance else []))
+
+    def stop(self) -> None:
+        """Kill every nvcc process and start no more; for callers that run ``build_all`` in another thread."""
+        self._processes.stop()
+
     def key_of(self, unit: Unit, instance: str | None, hashes: FileHashes) -> str:
         """What the cached entry depends on, its included files aside."""
-        tool = self.tools.nvcc
-        parts = (
-            manifest.FORMAT,
-            str(unit.source),
-            hashes.of(str(unit.source)),
-            instance or "",
-            unit.arch,
-            unit.defines,
-            unit.flags,
-            [str(folder) for folder in unit.include],
-            tool.version if tool else "",
-            self._ccbin or "",
-            nvcc.keyed_environment(),
-        )
-        return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogateescape")).hexdigest()
+        return unit_key(unit.with_instances([instance] if instance else []), self.tools, hashes, self._ccbin)
 
 
 class _Session:
@@ -241,7 +235,7 @@ class _Session:
         """The build of a key, if it is there, whole, and nothing that it read has changed."""
         for entry in manifest.load_entries(self._builder.cache, key):
             if entry.is_current(hashes):
-                facts = self._cubin_facts(entry.cubin_sha256)
+                facts = self._cubin_facts(entry.sha256)
                 if facts is not None and entry.symbol in facts.kernels:
                     return self._builder.describe(self.requests[key], entry, facts, cached=True)
         return None
@@ -249,7 +243,7 @@ class _Session:
     def _cubin_facts(self, digest: str) -> CubinFacts | None:
         """A cubin of the cache, or None when it is missing or not what it was."""
         if digest not in self._facts:
-            path = self._builder.cache.path("cubins", digest, ".cubin")
+            path = CUBIN.path(self._builder.cache, digest)
             data = path.read_bytes() if path.is_file() else b""
             intact = hashlib.sha256(data).hexdigest() == digest
             self._facts[digest] = parse_cubin(data, str(path)) if intact else None

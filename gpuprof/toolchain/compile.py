@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import subprocess
 import tempfile
 import time
@@ -23,11 +24,28 @@ from gpuprof.toolchain.tools import Tool, Toolchain, wheel_folders
 
 
 @dataclass(frozen=True)
+class Output:
+    """A kind of output: nvcc's arguments for it, and where the cache keeps it."""
+
+    arguments: tuple[str, ...]
+    kind: str
+    suffix: str
+
+    def path(self, cache: Cache, digest: str) -> Path:
+        """Where the output with that SHA-256 stands."""
+        return cache.path(self.kind, digest, self.suffix)
+
+
+CUBIN = Output(("-cubin",), "cubins", ".cubin")
+SHARED_LIBRARY = Output(("-shared", "-Xcompiler", "-fPIC"), "libraries", ".so")
+
+
+@dataclass(frozen=True)
 class Compiled:
-    """A unit and its cubin in the cache; ``entry`` lacks the symbol."""
+    """A unit and what came of it in the cache; ``entry`` lacks the symbol."""
 
     unit: Unit
-    cubin: Path
+    path: Path
     entry: Entry
     log: str
 
@@ -44,24 +62,25 @@ class Compiler:
         self._timeout = timeout
         self._ccbin = ccbin
 
-    def compile(self, unit: Unit) -> Compiled:
-        """A cubin with line information; raises BuildError, MissingToolError."""
+    def compile(self, unit: Unit, output: Output = CUBIN, extra: Sequence[str] = ()) -> Compiled:
+        """A cubin (or another output) with line information; raises BuildError, MissingToolError."""
+        arguments = [*output.arguments, "-MD", "-MF", "unit.d", *nvcc.verbose_ptxas(unit.flags), *extra]
         with work_folder() as work:
-            command = self._command(unit, work, ["-cubin", "-MD", "-MF", "unit.d", *nvcc.verbose_ptxas(unit.flags)])
+            command = self._command(unit, work, arguments)
             started = time.monotonic()
             finished = self._run(command, unit, work)
             seconds = time.monotonic() - started
             data = (work / "unit.out").read_bytes()
             files = self._dependencies(work, unit)
         digest = hashlib.sha256(data).hexdigest()
-        path = self._cache.path("cubins", digest, ".cubin")
+        path = output.path(self._cache, digest)
         _keep(path, data)
         hashes = FileHashes()
         entry = Entry(
             files=tuple((name, hashes.of(name) or "") for name in files.files),
             system=manifest.stamps(files.system),
             absent=manifest.absent_places(files.files, unit.search_folders),
-            cubin_sha256=digest,
+            sha256=digest,
             symbol="",
             command=tuple(command),
             seconds=seconds,
@@ -140,6 +159,33 @@ class Compiler:
             text = ""
         toolkit = (self._tools.require("nvcc").path.resolve().parent.parent, *wheel_folders("include"))
         return manifest.sort_dependencies([str(unit.source), *manifest.read_dependencies(text)], toolkit, work)
+
+
+def unit_key(
+    unit: Unit,
+    tools: Toolchain,
+    hashes: FileHashes,
+    ccbin: str | None,
+    output: Output = CUBIN,
+    extra: Sequence[str] = (),
+) -> str:
+    """The cache key of a compile: all that it depends on, its included files aside."""
+    parts = (
+        manifest.FORMAT,
+        output.kind,
+        list(extra),
+        str(unit.source),
+        hashes.of(str(unit.source)),
+        unit.instances,
+        unit.arch,
+        unit.defines,
+        unit.flags,
+        [str(folder) for folder in unit.include],
+        tools.nvcc.version if tools.nvcc else "",
+        ccbin or "",
+        nvcc.keyed_environment(),
+    )
+    return hashlib.sha256(json.dumps(parts).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def known_archs(tool: Tool) -> list[str]:

@@ -16,7 +16,6 @@ _EDG = re.compile(r"^(?P<file>.+?)\((?P<line>\d+)\): (?:catastrophic )?error(?: 
 _GCC = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::\d+)?: (?:fatal )?error: (?P<text>.*)$", re.M)
 _PTXAS = re.compile(r"^ptxas .*?(?:error|fatal)\s*: (?P<text>.*)$", re.M)
 _NVCC = re.compile(r"^(?:nvcc|nvlink) (?:error|fatal)\s*: (?P<text>.*)$", re.M)
-_UNDEFINED = re.compile(r'identifier "(\w+)" is undefined|name "(\w+)" .*not .*namespace|"(\w+)" is not a .*namespace')
 _TEXT_LIMIT = 300
 
 #: What cures an undefined name, by name.
@@ -149,8 +148,7 @@ def _in_host_code(failure: Failure) -> str:
 
 
 def _cure(error: _Error, failure: Failure) -> str:
-    match = _UNDEFINED.search(error.text)
-    name = next((group for group in match.groups() if group), "") if match else ""
+    name = _undefined_name(error, failure)
     if name in _HEADERS:
         return f"; #include {_HEADERS[name]} cures it"
     if name.isupper():
@@ -189,18 +187,25 @@ def _instruction_of_another_arch(failure: Failure) -> str:
     return f"{failure.source}: {match.group(1)}: build it for another --arch" if match else ""
 
 
-def _undefined_name(failure: Failure) -> str:
-    """In device code: the first error with what cures it, where that is known."""
+def _in_device_code(failure: Failure) -> str:
+    """An undefined name with what cures it, where that is known."""
     error = _first(failure.log)
-    match = (
-        re.search(r'identifier "(\w+)" is undefined|"(\w+)" is not a (?:class or )?namespace', error.text)
-        if error
-        else None
-    )
-    name = next((group for group in match.groups() if group), "") if match else ""
+    name = _undefined_name(error, failure) if error else ""
     if name in _HEADERS:
         return f"{error}; #include {_HEADERS[name]} cures it"
     return f"{error}; if it is a parameter, give it with -D {name}=value" if name.isupper() else ""
+
+
+def _undefined_name(error: _Error, failure: Failure) -> str:
+    """The name that an error is about; for a namespace, which the message does not name, from the source's line."""
+    match = re.search(r'identifier "(\w+)" is undefined', error.text)
+    if match:
+        return match.group(1)
+    if 'name followed by "::"' not in error.text or Path(error.file) != failure.source:
+        return ""
+    lines = _text(failure.source).split("\n")
+    scopes = re.findall(r"(\w+)\s*::", lines[error.line - 1]) if error.line <= len(lines) else []
+    return next((scope for scope in scopes if scope in _HEADERS), "")
 
 
 def _first_error(failure: Failure) -> str:
@@ -241,6 +246,6 @@ _RULES: tuple[Callable[[Failure], str], ...] = (
     _other_file,
     _too_much_shared,
     _instruction_of_another_arch,
-    _undefined_name,
+    _in_device_code,
     _first_error,
 )

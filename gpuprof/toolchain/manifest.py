@@ -44,7 +44,7 @@ class Entry:
     files: tuple[tuple[str, str], ...]
     system: tuple[tuple[str, int, int], ...]
     absent: tuple[str, ...]  #: places searched earlier, where a new file would hide one that was included
-    cubin_sha256: str
+    sha256: str  #: of what came out
     symbol: str
     command: tuple[str, ...]
     seconds: float
