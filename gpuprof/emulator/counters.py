@@ -1,0 +1,44 @@
+"""Event counts while a kernel runs: one integer per event and instruction.
+
+Straight-line code is counted once per execution of the whole run of instructions; what depends on guards and
+addresses is counted by the instruction itself. ``metrics`` turns the sums into Nsight Compute's names.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+
+@dataclass
+class Counters:
+    """Counts per instruction number. Every list has one entry per instruction of the program."""
+
+    warps: list[int]  #: executions by a group of converged lanes of one warp
+    threads: list[int]  #: active lanes over those executions
+    off: list[int]  #: of those lanes, how many had a false guard
+    issued: list[int]  #: executions with at least one enabled lane (requests of memory instructions)
+    sectors: list[int]  #: distinct 32-byte sectors per execution
+    ideal_sectors: list[int]  #: bytes of the enabled lanes / 32, rounded up per execution
+    tags: list[int]  #: distinct 128-byte lines per execution
+    wavefronts: list[int]  #: passes of the shared-memory data stage
+    ideal_wavefronts: list[int]  #: passes without bank conflicts
+    divergent: list[int]  #: branch executions in which active lanes went different ways
+    shared: list[int]  #: of ``issued``: executions of a generic access that went to shared memory
+    local: list[int]  #: likewise to local memory
+    blocks: int = 0
+    launched_warps: int = 0
+    threads_launched: int = 0
+
+    @classmethod
+    def zeros(cls, instructions: int) -> Counters:
+        """Nothing counted yet, for a program of that many instructions."""
+        return cls(*([0] * instructions for _ in range(12)))
+
+    def add(self, other: Counters) -> None:
+        """Add another worker's counts."""
+        for field in fields(self):
+            mine, theirs = getattr(self, field.name), getattr(other, field.name)
+            if isinstance(mine, list):
+                mine[:] = [a + b for a, b in zip(mine, theirs, strict=True)]
+            else:
+                setattr(self, field.name, mine + theirs)

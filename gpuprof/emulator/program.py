@@ -1,0 +1,242 @@
+"""A kernel's code, decoded: each instruction bound once, straight-line code gathered into runs.
+
+A *run* starts at some program counter and ends with the first instruction that may send lanes elsewhere. Runs are made
+when a program counter is first reached, so code that never executes is never bound, and an instruction that the
+emulator does not know stops a launch only when it is reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpuprof.emulator import atomics, constants, control, generic_access, global_access, local_access, shared_access, special
+from gpuprof.emulator.control import Step, Terminator
+from gpuprof.emulator.convergence import Batch, Fragment
+from gpuprof.emulator.faults import code_location, first_lane, lane_location
+from gpuprof.emulator.operands import bind_instruction
+from gpuprof.emulator.semantics.base import TABLE, Decoded, Execute, NotCovered
+from gpuprof.errors import EmulationError, UnknownInstructionError
+from gpuprof.sass.model import Disassembly, Instruction, Operand, OperandKind
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+INSTRUCTION_BYTES = 16
+
+#: opcode -> memory and special-register instructions: (decoded, instruction number) -> what executes it.
+ENGINE: dict[str, Callable[[Decoded, int], Execute]] = {
+    "LDG": global_access.load,
+    "STG": global_access.store,
+    "LD": generic_access.load,
+    "ST": generic_access.store,
+    "LDS": shared_access.load,
+    "STS": shared_access.store,
+    "LDSM": shared_access.load_matrix,
+    "LDL": local_access.load,
+    "STL": local_access.store,
+    "LDC": constants.load,
+    "ULDC": constants.load,
+    "LDCU": constants.load,
+    "LDGSTS": atomics.copy_async,
+    "ATOMS": atomics.shared,
+    "ATOMG": atomics.global_memory,
+    "ATOM": atomics.generic,
+    "RED": atomics.global_memory,
+    "REDG": atomics.global_memory,
+    "QSPC": generic_access.query_space,
+    "LEPC": constants.load_program_counter,
+    "S2R": special.read_special,
+    "S2UR": special.read_special,
+    "CS2R": special.read_special,
+    "CS2UR": special.read_special,
+    "R2UR": special.to_uniform,
+}
+
+
+@dataclass(frozen=True)
+class Site:
+    """Where an instruction stands: its number, its program counter, and the code around it."""
+
+    index: int
+    pc: int
+    section: int  #: program counter of the first instruction of its section
+    instruction: Instruction
+    program: Program
+
+    @property
+    def next(self) -> int:
+        return self.pc + INSTRUCTION_BYTES
+
+    def target(self, operand: Operand) -> int:
+        """Program counter that a label or an immediate names."""
+        if operand.kind is OperandKind.LABEL:
+            if operand.value is not None:
+                return self.section + int(operand.value)
+            if operand.name in self.program.sections:
+                return self.program.sections[operand.name]
+        elif operand.kind is OperandKind.IMMEDIATE:
+            relative = self.instruction.opcode in ("BRX", "CALL", "RET")
+            return int(operand.value or 0) + (self.next if relative else self.section)
+        raise NotCovered(f"target {operand.text}")
+
+    def enter(self, batch: Batch, fragment: Fragment, pc: int) -> int:
+        """Go to a computed program counter: code, or a function of the device runtime."""
+        if 0 <= pc < self.program.end and pc % INSTRUCTION_BYTES == 0:
+            return pc
+        where = first_lane(batch, batch.mask)
+        return batch.launch.system_call(batch, pc, lane_location(batch, self.instruction, where))
+
+
+class Run:
+    """Straight-line code: what executes each instruction, and the terminator (None: falls through to ``end``)."""
+
+    __slots__ = ("end", "first", "last", "steps", "terminator")
+
+    def __init__(self, first: int, steps: tuple[Step, ...], terminator: Terminator | None, end: int) -> None:
+        self.first = first
+        self.last = first + len(steps) + (terminator is not None)  #: number behind the last instruction
+        self.steps = steps
+        self.terminator = terminator
+        self.end = end
+
+
+class Program:
+    """All code of a cubin, with the kernel's section first. Program counters count from there."""
+
+    def __init__(self, disassembly: Disassembly, kernel: str, arch: int) -> None:
+        _load_semantics()
+        self.kernel = kernel
+        self.arch = arch
+        self.sections: dict[str, int] = {}
+        self.instructions: list[Instruction] = []
+        self._starts: list[int] = []
+        names = [kernel, *(name for name in disassembly.functions if name != kernel)]
+        for name in names:
+            self._append(name, disassembly.functions[name].instructions)
+        self.end = len(self.instructions) * INSTRUCTION_BYTES
+        self._runs: dict[int, Run] = {}
+        self._lock = Lock()
+
+    def _append(self, name: str, instructions: tuple[Instruction, ...]) -> None:
+        start = len(self.instructions) * INSTRUCTION_BYTES
+        self.sections[name] = start
+        self.instructions.extend(instructions)
+        self._starts.extend([start] * len(instructions))
+
+    @property
+    def runs(self) -> Mapping[int, Run]:
+        return self._runs
+
+    def run_at(self, pc: int) -> Run:
+        """The run that starts at a program counter; raises UnknownInstructionError."""
+        with self._lock:
+            found = self._runs.get(pc)
+            if found is None:
+                found = self._runs[pc] = self._make_run(pc)
+            return found
+
+    def _make_run(self, pc: int) -> Run:
+        first = index = pc // INSTRUCTION_BYTES
+        steps: list[Step] = []
+        while index < len(self.instructions):
+            opcode = self.instructions[index].opcode
+            if opcode == "BAR" and index != first:  # a part of a batch stops before it
+                return Run(first, tuple(steps), None, index * INSTRUCTION_BYTES)
+            if opcode in control.TERMINATORS:
+                return Run(first, tuple(steps), self._terminator(index), (index + 1) * INSTRUCTION_BYTES)
+            steps.append(self._step(index))
+            index += 1
+        raise EmulationError("the code ends without EXIT", self.location(index - 1))
+
+    def _site(self, index: int) -> tuple[Decoded, Site]:
+        instruction = bind_instruction(self.instructions[index])
+        site = Site(index, index * INSTRUCTION_BYTES, self._starts[index], instruction, self)
+        return Decoded(instruction, self.arch), site
+
+    def _terminator(self, index: int) -> Terminator:
+        decoded, site = self._site(index)
+        try:
+            return control.TERMINATORS[decoded.instruction.opcode](decoded, site)
+        except NotCovered as reason:
+            raise self._unknown(index, str(reason)) from None
+
+    def _step(self, index: int) -> Step:
+        decoded, site = self._site(index)
+        try:
+            return guard_step(bind_step(decoded, site), decoded, index)
+        except NotCovered as reason:
+            return self._stopper(index, str(reason))
+        except (IndexError, ValueError, TypeError, StopIteration, KeyError) as reason:
+            return self._stopper(index, f"its operands are not the expected ones ({type(reason).__name__})")
+
+    def _stopper(self, index: int, reason: str) -> Step:
+        """An unknown instruction stops the launch when it is reached, not when its neighbours are."""
+
+        def execute(batch: Batch) -> None:
+            raise self._unknown(index, reason)
+
+        return execute
+
+    def _unknown(self, index: int, reason: str) -> UnknownInstructionError:
+        opcode = self.instructions[index].opcode
+        return UnknownInstructionError(f"the emulator does not know this {opcode} ({reason})", self.location(index))
+
+    def location(self, index: int) -> Any:
+        """The place of an instruction number."""
+        return code_location(self.kernel, self.instructions[index])
+
+
+def bind_step(decoded: Decoded, site: Site) -> Step:
+    """What executes an instruction that is no terminator, its guard aside; raises NotCovered."""
+    opcode = decoded.instruction.opcode
+    if not decoded.instruction.understood:
+        raise NotCovered("the disassembly was not understood")
+    if opcode in control.STEPS:
+        return control.STEPS[opcode](decoded, site)
+    if opcode in ENGINE:
+        return ENGINE[opcode](decoded, site.index)
+    if opcode in TABLE:
+        return TABLE[opcode](decoded)
+    raise NotCovered(f"opcode {decoded.instruction.mnemonic}")
+
+
+def guard_step(step: Step, decoded: Decoded, index: int) -> Step:
+    """A step under its guard: only lanes with a true one take part; the others are counted as off."""
+    predicate = decoded.instruction.predicate
+    if predicate is None:
+        return step
+    read = predicate.__dict__["read_predicate"]
+
+    def execute(batch: Batch) -> None:
+        condition: NDArray[np.bool_] = read(batch)
+        mask = batch.mask
+        if condition.size == 1:
+            if condition.flat[0]:
+                step(batch)
+            else:
+                batch.counters.off[index] += batch.lanes_on
+            return
+        enabled = condition if mask.size == 1 else np.logical_and(mask, condition)
+        on = batch.count_lanes(enabled)
+        if on == batch.lanes_on:
+            step(batch)
+            return
+        batch.counters.off[index] += batch.lanes_on - on
+        if on == 0:
+            return
+        write_mask = batch.write_mask
+        batch.mask = enabled
+        batch.write_mask = condition if write_mask is None else enabled
+        step(batch)
+        batch.mask, batch.write_mask = mask, write_mask
+
+    return execute
+
+
+def _load_semantics() -> None:
+    import gpuprof.emulator.semantics.catalog  # noqa: F401 - registers every semantics
