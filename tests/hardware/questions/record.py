@@ -2,8 +2,8 @@
 
     python tests/hardware/questions/record.py OUT [--no-sweep]
 
-Needs nvcc on PATH, pycuda and pyelftools. Writes OUT/questions.npz (one array per kernel, the device's name, driver and
-nvcc's version), OUT/questions.cubin, and OUT/mufu_sweep.npz: every mantissa of MUFU's RCP, RSQ, EX2, LG2 as the distance
+Needs nvcc on PATH, pycuda and pyelftools. Writes OUT/questions.npz (one array per kernel; device, driver and
+nvcc), OUT/questions.cubin, and OUT/mufu_sweep.npz: every mantissa of MUFU's RCP, RSQ, EX2, LG2 as the distance
 in units of the last place from the correctly rounded result (some megabytes, for analysis rather than for keeping).
 """
 
