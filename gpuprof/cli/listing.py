@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import re
+import textwrap
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -36,16 +37,18 @@ def show(listed: list[Entry], as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([asdict(entry) for entry in listed], indent=2))
         return
-    from rich.table import Table
-
     from gpuprof.report.console import make_console
 
-    table = Table.grid(padding=(0, 2))
-    table.add_column(no_wrap=True)
-    table.add_column()
+    console = make_console()
+    width = max((len(entry.name) for entry in listed), default=0)
     for entry in listed:
-        table.add_row(entry.name, entry.description if entry.bundled else f"{entry.description} (here)".strip())
-    make_console().print(table)
+        text = entry.description if entry.bundled else f"(here) {entry.description}"
+        console.print(f"{entry.name:<{width}}  {_cut(text, console.width - width - 2)}")
+
+
+def _cut(text: str, width: int) -> str:
+    """The text in one line of ``width``, cut between words where it is longer."""
+    return text if len(text) <= width else textwrap.shorten(text, max(width, 8), placeholder=" ...")
 
 
 def head_comment(path: Path) -> str:

@@ -41,10 +41,9 @@ class BufferBuilder:
         if model.output and model.scratch:
             self._collector.add((*path, "scratch"), "a buffer is an `output` or `scratch`, not both")
         if model.fill is None and not model.output and not model.scratch and not self._collector.is_dropped(path):
-            message = (
-                "`fill` is missing: an input holds something (a buffer that the kernel writes says `output: true`)"
-            )
+            message = "`fill` is missing: an input holds something (what the kernel writes says `output: true`)"
             self._collector.add(path, message, "fill")
+            raise Skip
 
     def _shape(self, path: Path_, model: BufferModel, point: Point) -> tuple[int, ...]:
         extents = []

@@ -27,6 +27,7 @@ MAX_DEPTH = 32
 _INT = re.compile(r"[-+]?[0-9]+(_[0-9]+)*")
 _BASED = re.compile(r"[-+]?0(x[0-9a-fA-F]+|o[0-7]+|b[01]+)")
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_HARMLESS_TAGS = (None, "!", *(f"tag:yaml.org,2002:{kind}" for kind in ("str", "map", "seq")))
 _WORDS: dict[str, Any] = {
     **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
     **dict.fromkeys(("true", "True", "TRUE"), True),
@@ -159,7 +160,7 @@ class _Composer:
             if event.anchor not in self._anchors:
                 raise _failure(self._path, line, f"*{event.anchor} refers to no anchor &{event.anchor} above")
             return self._anchors[event.anchor]
-        if event.tag is not None and event.tag != "!" and not event.tag.startswith("tag:yaml.org,2002:"):
+        if event.tag not in _HARMLESS_TAGS:
             raise _failure(self._path, line, f"the tag {event.tag} has no meaning here; remove it")
         if isinstance(event, yaml.ScalarEvent):
             node = _Node(_scalar(event), line, text=event.value if event.implicit[0] else None)

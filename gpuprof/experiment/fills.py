@@ -39,7 +39,7 @@ def materialize(buffer: Buffer, *, seed_offset: int = 0) -> NDArray[Any]:
     if fill.kind == "random":
         return _random(buffer, seed_offset)
     if fill.kind == "constant":
-        value = _converted(np.asarray([fill.value]), buffer)[0]
+        value = _converted(np.asarray([fill.value]), buffer, finite=False)[0]
         return np.full(buffer.shape, value, dtype=buffer.dtype)
     return _evaluated(buffer)
 
@@ -52,7 +52,7 @@ def parse_fill(text: str) -> Expression:
 def sample(fill: Fill, buffer: Buffer) -> None:
     """Evaluate a fill at the buffer's first and last elements; raises ExpressionError as ``materialize`` would."""
     if fill.kind == "constant":
-        _converted(np.asarray([fill.value]), buffer)
+        _converted(np.asarray([fill.value]), buffer, finite=False)
     elif fill.kind == "file":
         load_array(buffer, header_only=True)
     elif fill.kind == "expression":
@@ -78,8 +78,11 @@ def _block(expression: Expression, fill: Fill, buffer: Buffer, index: NDArray[np
     return _converted(np.broadcast_to(np.asarray(value), index.shape), buffer, f"`{expression.text}`: ")
 
 
-def _converted(values: NDArray[Any], buffer: Buffer, prefix: str = "") -> NDArray[Any]:
-    """The values in the buffer's dtype; a value that it cannot hold is an error, never a wrap."""
+def _converted(values: NDArray[Any], buffer: Buffer, prefix: str = "", *, finite: bool = True) -> NDArray[Any]:
+    """The values in the buffer's dtype; a value that it cannot hold is an error, never a wrap.
+
+    NaN and Inf are errors too, unless they were asked for by name (``finite=False``).
+    """
     dtype = np.dtype(buffer.dtype)
     if values.dtype.kind == "O":
         raise ExpressionError(f"{prefix}gives integers beyond 64 bits")
@@ -89,10 +92,11 @@ def _converted(values: NDArray[Any], buffer: Buffer, prefix: str = "") -> NDArra
         return _as_integers(values, dtype, prefix)
     with np.errstate(over="ignore"):
         result = values.astype(dtype)
-    lost = np.isinf(result) & np.isfinite(values)
-    if lost.any() or np.isnan(result).any():
-        bad = values[np.argmax(lost | np.isnan(result))]
-        raise ExpressionError(f"{prefix}gives {bad}, which {dtype} cannot hold")
+    bad = ~np.isfinite(result) & (finite | np.isfinite(values))
+    if bad.any():
+        value = values.ravel()[np.argmax(bad)]
+        reason = f", which {dtype} cannot hold" if np.isfinite(value) else ""
+        raise ExpressionError(f"{prefix}gives {value}{reason}")
     return result
 
 

@@ -48,8 +48,8 @@ def reference(
         return Reference(variant=given)
     for output, text in given.items():
         with collector.at((*path, output)):
-            _check_expression((*path, output), output, text, point, buffers, collector)
-    return Reference(expressions=dict(given))
+            _check_expression((*path, output), output, str(text), point, buffers, collector)
+    return Reference(expressions={output: str(text) for output, text in given.items()})
 
 
 def _check_expression(

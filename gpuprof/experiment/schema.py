@@ -102,6 +102,13 @@ def _fill(value: Any) -> Any:
     return value
 
 
+def _arch(value: Any) -> Any:
+    """``8.9`` without quotes is a number of the YAML."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise _must_be("an architecture such as sm_89, 8.9 or native", value)
+    return str(value)
+
+
 def _by_kind(value: Any) -> str:
     """The discriminator between a mapping, a list, and a plain value."""
     return "mapping" if isinstance(value, dict) else "list" if isinstance(value, list) else "plain"
@@ -134,6 +141,7 @@ Dimensions = Annotated[
 Shape = Annotated[Any, BeforeValidator(_shape), WithJsonSchema(_or_list(["integer", "number", "string"]))]
 Words = Annotated[Any, BeforeValidator(_words), WithJsonSchema(_STRINGS_SCHEMA)]
 Dtype = Annotated[Any, BeforeValidator(_dtype), WithJsonSchema({"enum": list(DTYPES)})]
+Arch = Annotated[Any, BeforeValidator(_arch), WithJsonSchema({"type": ["string", "number"]})]
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 Label = Annotated[str, Field(pattern=r"^[^\s/=]([^/=\n]*[^\s/=])?$")]
 
@@ -234,7 +242,7 @@ class VariantModel(StepModel):
     steps: list[StepModel] | None = Field(None, description="several steps, in place of one launch", min_length=1)
     sizes: dict[Name, Size] = Field({}, description="sizes that this variant replaces or adds")
     buffers: dict[Name, BufferModel] = Field({}, description="buffers that this variant replaces or adds")
-    reference: dict[str, str] | str | None = Field(None, description="in place of the experiment's")
+    reference: dict[str, Expr] | str | None = Field(None, description="in place of the experiment's")
     tolerance: ToleranceModel | None = Field(None, description="in place of the experiment's")
     work: WorkModel | None = Field(None, description="in place of the experiment's")
     iters: Annotated[int, Field(ge=1)] | None = Field(None, description="in place of the experiment's")
@@ -275,13 +283,13 @@ class ExperimentModel(Model):
     sizes: dict[Name, Size] = Field({}, description="problem sizes; a list expands every variant over its values")
     iters: Annotated[int, Field(ge=1)] | None = Field(None, description="timed launches; without it, noise decides")
     buffers: dict[Name, BufferModel] = Field({}, description="arrays in device memory, by name")
-    reference: dict[str, str] | str | None = Field(
+    reference: dict[str, Expr] | str | None = Field(
         None, description="per output an expression over buffers and sizes; or the name of a variant"
     )
     tolerance: ToleranceModel | None = Field(None, description="how far an output may be from the reference")
     work: WorkModel | None = Field(None, description="what a pass does, for GFLOP/s and GB/s")
     baseline: str | None = Field(None, description="the variant that the others are compared with")
-    arch: str | None = Field(None, description="sm_89, 8.9 or native; `--arch` wins")
+    arch: Arch | None = Field(None, description="sm_89, 8.9 or native; `--arch` wins")
     flags: Words = Field([], description="nvcc flags for every variant")
     include: Words = Field([], description="include folders, relative to this file")
     variants: dict[Label, VariantModel] = Field(description="what is compared, by name", min_length=1)
