@@ -83,8 +83,10 @@ def fused_double(a: F64, b: F64, c: F64, mode: str = "RN") -> F64:
 
 
 def _special_sum(a: F64, b: F64, c: F64, mode: str) -> F64:
-    """Where the product is an exact zero, infinite or NaN, the ordinary sum has one rounding."""
+    """Where the product is an exact zero, or anything is infinite or NaN, the ordinary sum has one rounding."""
     product = a * b
+    overflow = np.isinf(c) & np.isfinite(a) & np.isfinite(b)
+    product = np.where(overflow, 0.0, product)
     zeros = (product == 0) & (c == 0)
     if mode == "RM":
         both_plus = ~np.signbit(product) & ~np.signbit(c)
