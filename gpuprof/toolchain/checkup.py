@@ -1,0 +1,174 @@
+"""What ``gpuprof doctor`` finds out: each tool and device, where it comes from, and what supplies a missing one."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpuprof.errors import GpuprofError
+from gpuprof.toolchain.cache import open_cache
+from gpuprof.toolchain.gpus import Gpu, Gpus, find_gpus
+from gpuprof.toolchain.tools import SUPPLY, Tool, Toolchain
+
+PROBE_SOURCE = Path(__file__).with_name("probe.cu")
+OK, MISSING, WARNING = "ok", "missing", "warning"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the table. ``essential``: without it nothing can be built and emulated."""
+
+    name: str
+    state: str  #: ``ok``, ``missing``, ``warning``
+    version: str = ""
+    origin: str = ""
+    repair: str = ""
+    essential: bool = False
+
+
+def check_up(tools: Toolchain) -> tuple[Finding, ...]:
+    """Everything, in the order in which it is shown. Builds a small kernel (cached), and on a GPU launches it."""
+    gpus = find_gpus()
+    return (
+        *_programs(tools),
+        _host_compiler(),
+        _trial_build(tools),
+        *_python_modules(),
+        *_graphics(gpus),
+        _pycuda(tools, gpus),
+        *_profiler(tools, gpus),
+        _cache(),
+    )
+
+
+def can_emulate(findings: tuple[Finding, ...]) -> bool:
+    """Whether kernels can be built, executed on the emulator and counted here."""
+    return all(finding.state == OK for finding in findings if finding.essential)
+
+
+def _programs(tools: Toolchain) -> Iterator[Finding]:
+    for name, essential in (("nvcc", True), ("nvdisasm", True), ("cuobjdump", False)):
+        tool = tools.find(name)
+        if tool is None:
+            notes = [note for note in tools.notes if f"/{name}" in note]
+            yield Finding(name, MISSING, repair="; ".join([SUPPLY[name], *notes]), essential=essential)
+        else:
+            yield Finding(name, OK, tool.version, f"{tool.origin}: {tool.path}", essential=essential)
+
+
+def _host_compiler() -> Finding:
+    chosen = os.environ.get("NVCC_CCBIN")
+    path = shutil.which(chosen or "g++")
+    if path is None:
+        return Finding("host compiler", MISSING, repair="install g++ (apt install g++), or set NVCC_CCBIN to one")
+    return Finding("host compiler", OK, origin=path + (" (NVCC_CCBIN)" if chosen else ""))
+
+
+def _trial_build(tools: Toolchain) -> Finding:
+    """A kernel with a toolkit header, through the same way as every build."""
+    from gpuprof.toolchain.arch_choice import DEFAULT_ARCH
+    from gpuprof.toolchain.build import Builder
+    from gpuprof.toolchain.model import BuildRequest
+
+    if tools.nvcc is None:
+        return Finding("trial build", MISSING, repair="needs nvcc", essential=True)
+    try:
+        build = Builder(tools).build(BuildRequest(PROBE_SOURCE, "gpuprof_probe", DEFAULT_ARCH))
+    except GpuprofError as error:
+        return Finding("trial build", MISSING, repair=str(error), essential=True)
+    took = "from the cache" if build.cached else f"{build.seconds:.1f} s"
+    return Finding("trial build", OK, DEFAULT_ARCH, took, essential=True)
+
+
+def _python_modules() -> Iterator[Finding]:
+    yield Finding("Python", OK, sys.version.split()[0], sys.executable)
+    for name in ("numpy", "pyelftools"):
+        yield _distribution(name, "pip install . in gpuprof's checkout", essential=True)
+    yield _distribution("nvidia-ml-py", "pip install nvidia-ml-py (NVML: clocks, temperature, throttling)")
+
+
+def _distribution(name: str, repair: str, *, essential: bool = False) -> Finding:
+    try:
+        return Finding(name, OK, importlib.metadata.version(name), "Python package", essential=essential)
+    except importlib.metadata.PackageNotFoundError:
+        return Finding(name, MISSING, repair=repair, essential=essential)
+
+
+def _graphics(gpus: Gpus) -> Iterator[Finding]:
+    if not gpus.gpus:
+        yield Finding("GPU", MISSING, repair=f"{gpus.why_none}; kernels run on the emulator")
+    for gpu in gpus.gpus:
+        memory = f"{gpu.memory_bytes / (1 << 30):.0f} GiB"
+        yield Finding("GPU", OK, gpu.compute_capability, f"{gpu.name}, {memory}, driver {gpu.driver} ({gpus.source})")
+        yield _clocks(gpu)
+
+
+def _clocks(gpu: Gpu) -> Finding:
+    """NVML has no question for locked clocks; a clock that a setting limits is reported as a reason."""
+    if gpu.sm_clock_mhz is None:
+        return Finding("clocks", WARNING, origin="the driver does not say")
+    held = "ApplicationsClocksSetting" in gpu.throttle_reasons
+    state = "held by a setting" if held else "not locked"
+    others = [reason for reason in gpu.throttle_reasons if reason not in ("GpuIdle", "ApplicationsClocksSetting")]
+    text = f"SM {gpu.sm_clock_mhz} MHz of {gpu.max_sm_clock_mhz or '?'} MHz, {state}"
+    if others:
+        return Finding("clocks", WARNING, origin=f"{text}; throttled: {', '.join(others)}")
+    return Finding("clocks", OK, origin=text)
+
+
+def _pycuda(tools: Toolchain, gpus: Gpus) -> Finding:
+    """pycuda is compiled where it is installed: against the CUDA headers, and the driver's libcuda."""
+    if importlib.util.find_spec("pycuda") is not None:
+        return _distribution("pycuda", "")
+    if not gpus.gpus:
+        return Finding("pycuda", MISSING, repair="only needed with a GPU")
+    folder = tools.nvcc.path.resolve().parent if tools.nvcc else Path("/usr/local/cuda/bin")
+    command = f"PATH={folder}:$PATH pip install '.[cuda]'"
+    return Finding("pycuda", MISSING, repair=f"{command} in gpuprof's checkout (compiles against {folder.parent})")
+
+
+def _profiler(tools: Toolchain, gpus: Gpus) -> Iterator[Finding]:
+    tool = tools.ncu
+    if tool is None:
+        repair = SUPPLY["ncu"] if gpus.gpus else "only needed with a GPU; the emulator counts without it"
+        yield Finding("ncu", MISSING, repair=repair)
+        return
+    yield Finding("ncu", OK, tool.version, f"{tool.origin}: {tool.path}")
+    if gpus.gpus:
+        yield _guarded("counters", lambda: _permission(tool, tools, gpus))
+
+
+def _guarded(name: str, check: Callable[[], Finding]) -> Finding:
+    try:
+        return check()
+    except GpuprofError as error:
+        return Finding(name, WARNING, repair=str(error))
+
+
+def _permission(tool: Tool, tools: Toolchain, gpus: Gpus) -> Finding:
+    """A real launch under ncu: whether this ncu fits the driver, and whether this user may read the counters."""
+    from gpuprof.toolchain.hostlib import build_shared_library
+    from gpuprof.toolchain.ncu import NcuRequest, profile
+
+    arch = f"sm_{gpus.gpus[0].compute_capability.replace('.', '')}"
+    library = build_shared_library(tools, PROBE_SOURCE, arch=arch)
+    program = f"import ctypes, sys; sys.exit(ctypes.CDLL({str(library)!r}).gpuprof_probe_launch())"
+    metric = "smsp__inst_executed.sum"
+    report = profile(tool, NcuRequest((sys.executable, "-c", program), (metric,), timeout=120.0))
+    return Finding("counters", OK, origin=f"ncu may read them: {len(report.launches)} launch profiled")
+
+
+def _cache() -> Finding:
+    try:
+        cache = open_cache()
+    except GpuprofError as error:
+        return Finding("build cache", MISSING, repair=str(error), essential=True)
+    size = sum(kind.bytes for kind in cache.usage())
+    text = f"{cache.root} ({size / (1 << 20):.1f} MiB)"
+    return Finding("build cache", WARNING if cache.note else OK, origin=text, repair=cache.note)
