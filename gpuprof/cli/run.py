@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 if TYPE_CHECKING:
+    from gpuprof.experiment.model import Experiment
     from gpuprof.profile.options import RunOptions
     from gpuprof.results.model import Run
 
@@ -64,9 +65,18 @@ def command(config: str, **flags: Any) -> None:
     experiment = experiments.load(path, overrides=_overrides(flags["overrides"]), arch=options.arch)
     with make_observer(quiet=_writes_stdout(flags)) as observer:
         run = run_experiment(experiment, options, observer)
+        if options.ncu and run.complete:
+            run = _with_ncu(run, experiment, options)
     run = _store(run, flags)
     _print(run, flags)
     raise click.exceptions.Exit(exit_code(run, check=flags["check"]))
+
+
+def _with_ncu(run: Run, experiment: Experiment, options: RunOptions) -> Run:
+    from gpuprof.profile.ncu_counters import NcuOptions, count_with_ncu, with_ncu
+    from gpuprof.results.metric_sets import resolve_metrics
+
+    return with_ncu(run, count_with_ncu(experiment, options, NcuOptions(resolve_metrics(("basic",)))))
 
 
 def _options(flags: Mapping[str, Any]) -> RunOptions:

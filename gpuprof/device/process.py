@@ -93,7 +93,9 @@ class ChildProcess:
         self._process.wait()
 
     def close(self) -> None:
-        """Ask it to end, and make sure that it does."""
+        """Ask it to end, and make sure that it does; a second call does nothing."""
+        if self._connection.closed:
+            return
         self.send(None)
         try:
             self._process.wait(GOODBYE_SECONDS)

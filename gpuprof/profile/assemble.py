@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import platform
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from statistics import median
 from typing import TYPE_CHECKING
 
 import gpuprof
@@ -22,6 +23,7 @@ from gpuprof.results.model import BuildFacts, Environment, LaunchFacts, Result, 
 
 if TYPE_CHECKING:
     from gpuprof.device.base import DeviceDescription
+    from gpuprof.device.nvml import GpuState
     from gpuprof.toolchain.model import Build
     from gpuprof.toolchain.tools import Toolchain
 
@@ -169,4 +171,24 @@ def environment_of(
         nvdisasm=versions.get("nvdisasm"),
         ncu=versions.get("ncu"),
         command=command,
+    )
+
+
+def with_clocks(
+    environment: Environment, before: GpuState, during: Sequence[float], after: GpuState, throttled: Collection[str]
+) -> Environment:
+    """The environment with the GPU's clocks before, during (the median) and after the run, in MHz."""
+    clocks = {
+        "sm_before": before.sm_clock_mhz,
+        "sm_during": median(during) if during else None,
+        "sm_after": after.sm_clock_mhz,
+        "sm_highest": after.highest_sm_clock_mhz,
+        "memory": after.memory_clock_mhz,
+    }
+    return replace(
+        environment,
+        clocks_mhz={name: value for name, value in clocks.items() if value is not None},
+        temperature_c=after.temperature_c,
+        throttle_reasons=tuple(sorted({*throttled, *before.throttle_reasons, *after.throttle_reasons})),
+        driver=after.driver or environment.driver,
     )

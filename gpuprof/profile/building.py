@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -45,7 +46,7 @@ class _Pending:
 class BuildStage:
     """Builds ``variants`` in a thread and emits a VariantBuilt for each and one BuildsEnded.
 
-    ``arch_of`` gives each variant's architecture; ``with_hosts`` builds the libraries of host steps too.
+    ``arch_of`` gives each variant's architecture; ``timeout`` and ``ccbin`` are for the libraries of host steps.
     """
 
     def __init__(
@@ -54,7 +55,11 @@ class BuildStage:
         variants: Sequence[Variant],
         arch_of: Callable[[Variant], str],
         emit: Callable[[VariantBuilt | BuildsEnded], None],
+        *,
+        timeout: float = 300.0,
+        ccbin: str | None = None,
     ) -> None:
+        self._timeout, self._ccbin = timeout, ccbin
         self._builder = builder
         self._emit = emit
         self._arch_of = arch_of
@@ -90,10 +95,17 @@ class BuildStage:
                     request = build_request(pending.variant, step, self._arch_of(pending.variant))
                     self._owners[id(request)] = (pending.variant.label, step.name)
                     requests.append(request)
-        self._builder.build_all(requests, on_done=self._on_done)
-        for pending in self._pending.values():
-            if any(isinstance(step, HostStep) for step in pending.variant.steps):
-                self._build_libraries(pending)
+        hosts = [
+            (pending, step)
+            for pending in self._pending.values()
+            for step in pending.variant.steps
+            if isinstance(step, HostStep)
+        ]
+        with ThreadPoolExecutor(max_workers=max(1, self._builder.jobs // 2)) as libraries:
+            futures = [libraries.submit(self._build_library, pending, step) for pending, step in hosts]
+            self._builder.build_all(requests, on_done=self._on_done)
+            for future in futures:
+                future.result()
 
     def _on_done(self, request: BuildRequest, outcome: Build | BuildError) -> None:
         if self._stopped.is_set():
@@ -101,29 +113,33 @@ class BuildStage:
         label, step = self._owners[id(request)]
         self._settle(self._pending[label], step, outcome)
 
-    def _build_libraries(self, pending: _Pending) -> None:
+    def _build_library(self, pending: _Pending, step: HostStep) -> None:
         from gpuprof.toolchain.hostlib import build_shared_library
 
-        for step in pending.variant.steps:
-            if isinstance(step, HostStep) and not pending.done:
-                if self._stopped.is_set():
-                    raise StoppedError
-                try:
-                    variant = pending.variant
-                    library: Path | BuildError = build_shared_library(
-                        self._builder.tools,
-                        step.source,
-                        arch=self._arch_of(variant),
-                        defines=step.defines,
-                        libraries=step.libraries,
-                        flags=variant.flags,
-                        include=variant.include,
-                    )
-                except GpuprofError as error:
-                    library = error if isinstance(error, BuildError) else BuildError(str(error))
-                self._settle(pending, step.name, library)
+        if self._stopped.is_set() or pending.done:
+            return
+        variant = pending.variant
+        try:
+            library: Path | BuildError = build_shared_library(
+                self._builder.tools,
+                step.source,
+                arch=self._arch_of(variant),
+                defines=step.defines,
+                libraries=step.libraries,
+                flags=variant.flags,
+                include=variant.include,
+                timeout=self._timeout,
+                ccbin=self._ccbin,
+            )
+        except GpuprofError as error:
+            library = error if isinstance(error, BuildError) else BuildError(str(error))
+        self._settle(pending, step.name, library)
 
     def _settle(self, pending: _Pending, step: str, outcome: Build | Path | BuildError) -> None:
+        with self._lock:
+            self._settle_locked(pending, step, outcome)
+
+    def _settle_locked(self, pending: _Pending, step: str, outcome: Build | Path | BuildError) -> None:
         if pending.done:
             return
         if isinstance(outcome, BuildError):

@@ -37,6 +37,7 @@ class Track:
     discarded: int = 0
     discarded_turns: int = 0
     seconds_per_sample: float = 0.0
+    clocks_mhz: list[float] = field(default_factory=list)
     throttle_reasons: set[str] = field(default_factory=set)
     remarks: dict[str, None] = field(default_factory=dict)
     total: int | None = None  #: how many samples were asked for in all
@@ -123,6 +124,8 @@ class TimingPool:
         wall = time.perf_counter() - started
         self._clock_mhz = max(self._clock_mhz, sampled.clock_mhz or 0.0)
         track.throttle_reasons.update(sampled.throttle_reasons)
+        if sampled.clock_mhz is not None:
+            track.clocks_mhz.append(sampled.clock_mhz)
         if self._was_throttled(sampled) and track.discarded_turns < MOST_DISCARDED_TURNS:
             track.discarded += len(sampled.samples_us)
             track.discarded_turns += 1

@@ -27,11 +27,12 @@ from gpuprof.profile.journal import Journal, earlier_results, journal_path, stil
 from gpuprof.profile.lane import Lane, Outcome
 from gpuprof.profile.observer import Observer
 from gpuprof.profile.options import EMULATED_LAUNCH_TIMEOUT, GPU_LAUNCH_TIMEOUT, RunOptions
+from gpuprof.profile.peaks import with_percent
 from gpuprof.profile.prepare import BuiltVariant, fingerprint, same_code_key
 from gpuprof.profile.selection import baseline_of, build_order, select, with_references
 from gpuprof.profile.setup import Setup, prepare_run
 from gpuprof.profile.supervisor import DeviceSupervisor
-from gpuprof.results.model import ExpectationOutcome, Result, Run, Status
+from gpuprof.results.model import Environment, ExpectationOutcome, Result, Run, Status
 
 if TYPE_CHECKING:
     from gpuprof.toolchain.model import Build
@@ -60,7 +61,11 @@ def run_experiment(experiment: Experiment, options: RunOptions, observer: Observ
     Raises UsageError, MissingToolError and MissingDeviceError before or while nothing can be run, StoreError for a
     result file that cannot be written.
     """
-    setup = prepare_run(experiment, options)
+    return run_prepared(experiment, options, observer, prepare_run(experiment, options))
+
+
+def run_prepared(experiment: Experiment, options: RunOptions, observer: Observer, setup: Setup) -> Run:
+    """``run_experiment`` where tools and devices are settled already."""
     for note in setup.notes:
         observer.note(note)
     chosen = with_references(experiment, select(experiment.variants, options.variants))
@@ -98,6 +103,8 @@ class _Conductor:
         self._journal = Journal(self._journal_paths)
         self._earlier: Mapping[str, Result] = earlier_results(self._journal_paths) if options.resume else {}
         self._built_count = 0
+        self._clocks: list[float] = []
+        self._throttled: set[str] = set()
         self._builds: BuildStage | None = None
 
     def run(self) -> Run:
@@ -108,12 +115,19 @@ class _Conductor:
             reason = self._skip_reason(variant)
             if reason is not None:
                 self._finish(replace(assemble.bare_result(variant, Status.SKIPPED), reason=reason))
-        self._builds = BuildStage(self._setup.builder, runnable, self._setup.arch_of, self._events.put)
+        self._builds = BuildStage(
+            self._setup.builder,
+            runnable,
+            self._setup.arch_of,
+            self._events.put,
+            timeout=self._options.build_timeout,
+            ccbin=self._options.ccbin,
+        )
         self._builds.start()
         lanes = self._start_lanes(bool(runnable))
         self._work(lanes)
         run = self.snapshot(complete=len(self._final) == len(self._variants))
-        run = replace(run, expectations=self._expectations(run))
+        run = replace(run, expectations=self._expectations(run), environment=self._watched(run.environment))
         self._journal.write(run, final=True)
         return run
 
@@ -140,7 +154,9 @@ class _Conductor:
     def _supervisor(self, name: str) -> DeviceSupervisor:
         default = EMULATED_LAUNCH_TIMEOUT if name == "emulated" else GPU_LAUNCH_TIMEOUT
         supervisor = DeviceSupervisor(
-            self._setup.open_request(name, self._options), self._options.launch_timeout or default
+            self._setup.open_request(name, self._options),
+            self._options.launch_timeout or default,
+            self._setup.worker_module,
         )
         self._interrupts.at_once(supervisor.interrupt)
         return supervisor
@@ -243,7 +259,11 @@ class _Conductor:
         if row is None:
             return
         why_no_time = "" if self._setup.devices.kind == "gpu" else "no GPU: the emulator has no clock"
-        self._finish(assemble.executed_result(row, outcome, self._options.timing, why_no_time))
+        if outcome.track is not None:
+            self._clocks += outcome.track.clocks_mhz
+            self._throttled |= outcome.track.throttle_reasons
+        done = assemble.executed_result(row, outcome, self._options.timing, why_no_time)
+        self._finish(with_percent(done, self._setup.peaks))
 
     def _finish(self, row: Result) -> None:
         self._rows[row.variant] = row
@@ -269,6 +289,14 @@ class _Conductor:
             dropped=self._experiment.dropped,
             complete=complete,
             notes=self._setup.notes,
+        )
+
+    def _watched(self, environment: Environment) -> Environment:
+        """The environment with what NVML said before, during and after."""
+        if self._setup.monitor is None:
+            return environment
+        return assemble.with_clocks(
+            environment, self._setup.before, self._clocks, self._setup.monitor.read(), self._throttled
         )
 
     def _expectations(self, run: Run) -> tuple[ExpectationOutcome, ...]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuprof.device.choice import DeviceChoice, choose_arch, choose_devices
 from gpuprof.device.cuda_info import Gpus, find_gpus
+from gpuprof.device.nvml import GpuMonitor, GpuState
 from gpuprof.device.opening import why_no_pycuda
 from gpuprof.experiment.model import Experiment, Variant
 from gpuprof.profile.assemble import environment_of
 from gpuprof.profile.messages import Open
 from gpuprof.profile.options import RunOptions
+from gpuprof.profile.peaks import Peaks, peaks_of
+from gpuprof.profile.supervisor import WORKER_MODULE
 from gpuprof.results.model import Environment
 from gpuprof.toolchain import find_tools
 from gpuprof.toolchain.arch_choice import parse_arch
@@ -31,6 +34,10 @@ class Setup:
     environment: Environment
     notes: tuple[str, ...]
     support: Path | None = None
+    monitor: GpuMonitor | None = None
+    before: GpuState = field(default_factory=GpuState)
+    peaks: Peaks | None = None
+    worker_module: str = WORKER_MODULE
 
     def arch_of(self, variant: Variant) -> str:
         """What a variant is built for: ``--arch``, its own ``arch:``, or the run's."""
@@ -75,7 +82,10 @@ def prepare_run(experiment: Experiment, options: RunOptions) -> Setup:
             choose_arch(parse_arch(variant.arch), devices.gpus)
     tools = find_tools(options.cuda_home)
     builder = Builder(tools, jobs=options.jobs, timeout=options.build_timeout, ccbin=options.ccbin)
-    notes = (*devices.notes, *((arch.note,) if arch.note else ()))
+    gpu = devices.gpus[0] if devices.gpus else None
+    monitor = GpuMonitor(gpu.uuid) if gpu else None
+    peaks = peaks_of(gpu) if gpu else None
+    notes = (*devices.notes, *((arch.note,) if arch.note else ()), *_peak_note(peaks))
     return Setup(
         tools=tools,
         builder=builder,
@@ -84,8 +94,17 @@ def prepare_run(experiment: Experiment, options: RunOptions) -> Setup:
         explicit_arch=options.arch,
         environment=environment_of(tools, devices.kind, devices.gpus[0] if devices.gpus else None, options.command),
         notes=notes,
-        support=build_support(builder, devices.gpus[0].arch) if devices.gpus and devices.gpus[0].arch else None,
+        support=build_support(builder, gpu.arch) if gpu and gpu.arch else None,
+        monitor=monitor,
+        before=monitor.read() if monitor else GpuState(),
+        peaks=peaks,
     )
+
+
+def _peak_note(peaks: Peaks | None) -> tuple[str, ...]:
+    if peaks is None or peaks.source == "measured":
+        return ()
+    return ("% of peak is of the datasheet's figures; gpuprof peaks measures this GPU's own.",)
 
 
 def build_support(builder: Builder, arch: str) -> Path:

@@ -18,15 +18,16 @@ BYTES_PER_SECOND = 50e6
 class DeviceSupervisor:
     """Asks a worker, watches the clock, replaces the worker. Errors of a variant are raised as they were there."""
 
-    def __init__(self, open_request: Open, launch_timeout: float) -> None:
+    def __init__(self, open_request: Open, launch_timeout: float, module: str = WORKER_MODULE) -> None:
         self._open_request = open_request
+        self._module = module
         self._timeout = launch_timeout
         self._child: ChildProcess | None = None
         self._replaced = False
 
     def open(self) -> DeviceDescription:
         """Start the worker and open the device; raises MissingDeviceError and its kin."""
-        self._child = ChildProcess(WORKER_MODULE)
+        self._child = ChildProcess(self._module)
         answer = self._child.ask(self._open_request, OPEN_SECONDS)
         if isinstance(answer, Failure):
             self.close()

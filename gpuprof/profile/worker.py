@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuprof.device.jobs import Job
+from gpuprof.device.nvml import GpuMonitor
 from gpuprof.device.opening import open_device
 from gpuprof.device.process import Failure, serve_connection
 from gpuprof.device.session import Session, StepCounters
@@ -30,6 +31,7 @@ class Worker:
 
     def __init__(self) -> None:
         self._session: Session | None = None
+        self._monitor = GpuMonitor(None)
         self._timed: dict[str, Job] = {}
         self._handlers: dict[type, Callable[[Any], object]] = {
             Open: self._open,
@@ -74,6 +76,7 @@ class Worker:
             support=request.support,
         )
         self._session = Session(device)
+        self._monitor = GpuMonitor(device.description.uuid)
         return Opened(device.description)
 
     def _check(self, request: Check) -> Checked:
@@ -127,7 +130,8 @@ class Worker:
 
         job = self._timed[request.label]
         taken = sample_job(self.session, job, request.protocol, request.count, request.batch)
-        return Sampled(taken.samples_us, remarks=taken.remarks)
+        clock = self._monitor.sm_clock_mhz()
+        return Sampled(taken.samples_us, clock, self._monitor.throttle_reasons(), taken.remarks)
 
     def _drop(self, request: Drop) -> Done:
         self._timed.pop(request.label, None)
