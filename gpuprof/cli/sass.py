@@ -1,0 +1,219 @@
+"""``gpuprof sass``: a kernel's machine code, read the way an expert does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from gpuprof.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gpuprof.cli.sass_target import Request, Subject
+    from gpuprof.report.sass_listing import ListingOptions
+    from gpuprof.sass.analysis import Analysis
+
+_MOST_OVERVIEW_ROWS = 40
+
+
+@dataclass(frozen=True)
+class _View:
+    """What of the listing to show, and how."""
+
+    everything: bool
+    loop: int | None
+    listing: ListingOptions
+    findings: int
+
+
+@click.command()
+@click.argument("target")
+@click.option("--kernel", metavar="NAME", help="The kernel in TARGET, where it has several.")
+@click.option("--variant", metavar="LABEL", help="TARGET is an experiment: this variant of it.")
+@click.option("-D", "defines", multiple=True, metavar="NAME=VALUE", help="A define for nvcc.")
+@click.option("--nvcc-flag", "flags", multiple=True, metavar="FLAG", help="A further flag for nvcc.")
+@click.option("--arch", metavar="ARCH", help="sm_90, 8.9, native ...  [default: sm_89]")
+@click.option("--block", "block_text", metavar="16x16", help="Threads per block, for occupancy and lane addresses.")
+@click.option("--all", "everything", is_flag=True, help="List the whole kernel, not only the hottest loop.")
+@click.option("--loop", type=click.IntRange(1), metavar="N", help="List loop N.")
+@click.option("--grep", metavar="PATTERN", help="List only instructions that match, of the whole kernel.")
+@click.option("--source/--no-source", default=False, help="CUDA lines between the instructions.")
+@click.option("--hex", "with_hex", is_flag=True, help="The encodings behind the instructions.")
+@click.option(
+    "--control/--no-control", default=True, help="Control bits: scoreboards, yield, stall.", show_default=True
+)
+@click.option("--live", is_flag=True, help="Live registers at each instruction, the peak marked.")
+@click.option("--findings", type=click.IntRange(0), default=3, show_default=True, help="How many findings to show.")
+@click.option(
+    "--diff",
+    metavar="B",
+    help="Compare with B: another target, a variant, an arch (sm_90), a flag (--use_fast_math), NAME=VALUE, or the "
+    "folder of another CUDA toolkit.",
+)
+@click.option("--json", "as_json", is_flag=True, help="All of it as JSON on stdout (with --all the listing too).")
+@click.option("--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="A CUDA toolkit.")
+def command(target: str, **flags: Any) -> None:
+    """Show what the compiler made of a kernel: loops, the FFMA stream, predication, findings, and the hottest loop.
+
+    \b
+    gpuprof sass micro_gemm_4x4
+    gpuprof sass my.cu --kernel scale -D N=4 --arch sm_90 --all --source
+    gpuprof sass configs/gemm_tiles.yaml --variant tiled/TILE=32
+    gpuprof sass a.cubin --grep 'LDS|BAR'
+    gpuprof sass micro_gemm_4x4 --diff micro_gemm_padded
+
+    The listing's control bits read B012345:R0:W0:Y:S04: scoreboards awaited, the scoreboard that a read or a write
+    sets, Y when the scheduler may switch warps, and the stall count in cycles.
+    """
+    from gpuprof.cli.sass_target import holds_many, other_side, resolve
+
+    request = _request(target, flags)
+    view = _view(flags)
+    if flags["diff"]:
+        second = other_side(request, flags["diff"])
+        _print_difference(resolve(request), resolve(second), view, as_json=flags["as_json"])
+        return
+    if holds_many(request):
+        subjects = _all_of(request)
+        if len(subjects) > 1:
+            _print_overview(subjects, request, as_json=flags["as_json"])
+            return
+        subject = subjects[0]
+    else:
+        subject = resolve(request)
+    analysis = _analyse(subject, live=flags["live"])
+    if flags["as_json"]:
+        _print_json(_data(subject, analysis, listing=view.everything))
+        return
+    _print_kernel(subject, analysis, view)
+
+
+def _request(target: str, flags: dict[str, Any]) -> Request:
+    from gpuprof.cli.kernel_target import read_defines
+    from gpuprof.cli.occupancy import parse_block
+    from gpuprof.cli.sass_target import Request
+
+    return Request(
+        target=target,
+        kernel=flags["kernel"],
+        variant=flags["variant"],
+        defines=read_defines(flags["defines"]),
+        flags=tuple(flags["flags"]),
+        arch=flags["arch"],
+        block=parse_block(flags["block_text"]) if flags["block_text"] else None,
+        cuda_home=flags["cuda_home"],
+    )
+
+
+def _view(flags: dict[str, Any]) -> _View:
+    import re
+
+    from gpuprof.report.sass_listing import ListingOptions
+
+    try:
+        re.compile(flags["grep"] or "")
+    except re.error as error:
+        raise UsageError(f"--grep {flags['grep']}: not a regular expression: {error}") from None
+    options = ListingOptions(flags["control"], flags["source"], flags["with_hex"], flags["live"], flags["grep"] or "")
+    return _View(flags["everything"], flags["loop"], options, flags["findings"])
+
+
+def _all_of(request: Request) -> list[Subject]:
+    from gpuprof.cli.sass_target import subjects
+
+    found = list(subjects(request))
+    if not found:
+        at = f" for {request.arch}" if request.arch else ""
+        raise UsageError(f"{request.target} holds no machine code{at}")
+    return found
+
+
+def _analyse(subject: Subject, *, live: bool) -> Analysis:
+    from gpuprof.sass.analysis import analyse
+
+    return analyse(
+        subject.function,
+        subject.arch,
+        block=subject.block,
+        parameters=subject.parameters,
+        spill_bytes=subject.spill_bytes,
+        with_live=live,
+    )
+
+
+def _print_kernel(subject: Subject, analysis: Analysis, view: _View) -> None:
+    from gpuprof.cli.sass_target import head_of
+    from gpuprof.report.console import make_console
+    from gpuprof.report.sass import print_analysis, print_listing
+
+    console = make_console()
+    title, indices = _part(analysis, view)
+    print_analysis(head_of(subject), analysis, console, findings=view.findings)
+    print_listing(title, analysis, indices, view.listing, console)
+
+
+def _part(analysis: Analysis, view: _View) -> tuple[str, Sequence[int]]:
+    """Which instructions to list."""
+    whole = range(analysis.instructions)
+    if view.listing.grep:
+        return f"Instructions that match '{view.listing.grep}'", whole
+    if view.loop is not None:
+        if view.loop > len(analysis.loops):
+            raise UsageError(f"--loop {view.loop}: the kernel has {len(analysis.loops)} loops")
+        return f"Loop {view.loop}", analysis.loop_indices(view.loop)
+    if view.everything or analysis.hot_loop is None:
+        return "The whole kernel", whole
+    number = analysis.hot_loop.number
+    return f"Loop {number}, the hottest (--all lists the whole kernel)", analysis.loop_indices(number)
+
+
+def _data(subject: Subject, analysis: Analysis, *, listing: bool) -> dict[str, object]:
+    from dataclasses import asdict
+
+    from gpuprof.cli.sass_target import head_of
+    from gpuprof.sass.data import analysis_data
+
+    head = asdict(head_of(subject))
+    return {**head, "block": subject.block, **analysis_data(analysis, listing=listing)}
+
+
+def _print_json(data: object) -> None:
+    import json
+
+    click.echo(json.dumps(data, indent=2))
+
+
+def _print_overview(subjects: Sequence[Subject], request: Request, *, as_json: bool) -> None:
+    """One row per kernel of a file that holds many."""
+    from gpuprof.report.console import make_console
+    from gpuprof.report.sass_overview import print_overview
+
+    analyses = [(subject, _analyse(subject, live=False)) for subject in subjects]
+    if as_json:
+        _print_json({"kernels": [_data(subject, analysis, listing=False) for subject, analysis in analyses]})
+        return
+    rows = [(subject.demangled, analysis, subject.resources) for subject, analysis in analyses]
+    registers = [resources.registers if resources is not None else None for _, _, resources in rows]
+    console = make_console()
+    print_overview(
+        Path(request.target).name, [(name, one) for name, one, _ in rows], registers, console, _MOST_OVERVIEW_ROWS
+    )
+
+
+def _print_difference(first: Subject, second: Subject, view: _View, *, as_json: bool) -> None:
+    from gpuprof.cli.sass_target import head_of
+    from gpuprof.report.console import make_console
+    from gpuprof.report.sass_diff import difference_data, print_difference
+    from gpuprof.sass.diff import compare_code
+
+    ours, theirs = _analyse(first, live=False), _analyse(second, live=False)
+    difference = compare_code(ours, theirs)
+    if as_json:
+        sides = {"a": _data(first, ours, listing=False), "b": _data(second, theirs, listing=False)}
+        _print_json({**sides, **difference_data(difference)})
+        return
+    print_difference(head_of(first), head_of(second), difference, make_console(), everything=view.everything)
