@@ -46,20 +46,46 @@ class Layout:
 ALWAYS = 100
 
 
+#: A column that may fold claims at most this share of the width before others have to go.
+FOLD_SHARE = 0.4
+
+
 def fit(columns: Sequence[Column], width: int) -> Layout:
-    """Fit ``columns`` into ``width``: first narrower gaps, then drop the least important, then fold what may fold."""
+    """Fit ``columns`` into ``width``: fold what is very long, narrow the gaps, drop the least important, fold the rest.
+
+    What is left over is given back to the folded columns.
+    """
     kept = list(columns)
     dropped: list[str] = []
     while True:
+        widths = [_claim(column, width) for column in kept]
         for gap in (2, 1):
-            if sum(column.width for column in kept) + gap * (len(kept) - 1) <= width:
-                return Layout(tuple(kept), tuple(column.width for column in kept), gap, tuple(dropped))
+            room = width - sum(widths) - gap * (len(kept) - 1)
+            if room >= 0:
+                return Layout(tuple(kept), _unfold(kept, widths, room), gap, tuple(dropped))
         least = min(kept, key=lambda column: column.priority)
         if least.priority >= ALWAYS:
             return Layout(tuple(kept), _fold(kept, width), 1, tuple(dropped))
         kept.remove(least)
         name = least.head.replace("\n", " ")
         dropped.append(f"{name} (all {least.silent})" if least.silent else name)
+
+
+def _claim(column: Column, width: int) -> int:
+    """The width that a column asks for: its own, or its share where it may fold."""
+    if not column.shrink_to:
+        return column.width
+    return min(column.width, max(column.shrink_to, int(FOLD_SHARE * width)))
+
+
+def _unfold(columns: Sequence[Column], widths: Sequence[int], room: int) -> tuple[int, ...]:
+    """Give the room to folded columns, in order."""
+    grown = []
+    for column, width in zip(columns, widths, strict=True):
+        more = min(room, column.width - width)
+        room -= more
+        grown.append(width + more)
+    return tuple(grown)
 
 
 def _fold(columns: Sequence[Column], width: int) -> tuple[int, ...]:

@@ -1,0 +1,126 @@
+"""The run table: golden renders at fixed widths without colour, and what must hold of any run.
+
+``python tests/report/test_report_run_table.py`` writes the golden files anew; read the difference before committing.
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+from rich.console import Console
+
+from gpuprof.report.console import make_console
+from gpuprof.report.run_table import render_run
+from gpuprof.results.json import from_json, read_run, to_json
+from gpuprof.results.model import Result, Run, Status, Verification
+
+HERE = Path(__file__).parent
+DATA = HERE.parent / "results" / "data"
+GOLDEN = HERE / "golden"
+CASES = list(itertools.product(("emulated_run", "gpu_run"), (60, 100, 140), (False, True)))
+
+
+def render(run: Run, width: int, *, sass: bool = False) -> str:
+    file = io.StringIO()
+    render_run(run, Console(file=file, width=width, color_system=None, highlight=False), sass=sass)
+    return "\n".join(line.rstrip() for line in file.getvalue().splitlines()) + "\n"
+
+
+def golden_file(name: str, width: int, sass: bool) -> Path:
+    return GOLDEN / f"{name}_{width}{'_sass' if sass else ''}.txt"
+
+
+@pytest.mark.parametrize(("name", "width", "sass"), CASES)
+def test_golden_render(name: str, width: int, sass: bool) -> None:
+    text = render(read_run(DATA / f"{name}.json"), width, sass=sass)
+    assert text == golden_file(name, width, sass).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["emulated_run", "gpu_run"])
+@pytest.mark.parametrize("width", [40, 60, 80, 100, 160])
+@pytest.mark.parametrize("sass", [False, True])
+def test_no_line_is_wider_than_the_console(name: str, width: int, sass: bool) -> None:
+    lines = render(read_run(DATA / f"{name}.json"), width, sass=sass).splitlines()
+    assert max(cell_len(line) for line in lines) <= width
+
+
+def test_the_same_table_comes_from_the_json_alone() -> None:
+    run = read_run(DATA / "gpu_run.json")
+    assert render(from_json(to_json(run)), 100) == render(run, 100)
+
+
+def test_a_long_label_folds_and_keeps_the_numbers() -> None:
+    run = read_run(DATA / "gpu_run.json")
+    label = "tiled/BM=128,BN=128,BK=16,TM=8,TN=8,STAGES=3,VECTOR=4,SWIZZLE=1,UNROLL=16,WARPS=8"
+    text = render(replace(run, results=(replace(run.results[0], variant=label),)), 100)
+    assert "873.4 µs" in text
+    assert "2,459" in text  # GFLOP/s
+    table = text[text.index("─\n") + 2 : text.index("not shown")]
+    first = [line.split(" ")[0] for line in table.splitlines()]
+    assert "".join(first) == label
+
+
+def test_rows_in_words() -> None:
+    run = read_run(DATA / "gpu_run.json")
+    naive = run.results[0]
+    cases = {
+        "unchecked": replace(naive, verification=Verification("unchecked", None, None, 0, 9, "no reference")),
+        "timed out": replace(naive, status=Status.TIMED_OUT, timing=None, reason="30 s"),
+        "failed": replace(naive, status=Status.LAUNCH_FAILED, timing=None, reason="illegal address"),
+        "skipped": replace(naive, status=Status.SKIPPED, timing=None, reason="needs a GPU"),
+        "same code": replace(naive, same_code_as="tiled"),
+        "0.50x?": replace(naive, timing=replace(naive.timing, speedup=0.5, comparison="unclear")),
+    }
+    for words, result in cases.items():
+        assert words in render(replace(run, results=(run.results[1], result)), 100)
+
+
+def test_nothing_was_run() -> None:
+    run = read_run(DATA / "gpu_run.json")
+    text = render(replace(run, results=()), 100)
+    assert "0 variants" in text
+    failed = Result("v", "v", {}, {}, Status.BUILD_FAILED, "a.cu:1: error: [bold]x[/bold] is not declared")
+    assert "v: build failed: a.cu:1: error: [bold]x[/bold] is not declared" in render(
+        replace(run, results=(failed,)), 100
+    )
+
+
+def test_an_interrupted_run_says_so() -> None:
+    run = replace(read_run(DATA / "gpu_run.json"), complete=False)
+    assert "this run was interrupted" in render(run, 100)
+
+
+def test_a_file_gets_100_columns_and_no_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("COLUMNS", "FORCE_COLOR", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    file = io.StringIO()
+    console = make_console(file)
+    assert console.width == 100
+    render_run(read_run(DATA / "gpu_run.json"), console)
+    assert "\x1b" not in file.getvalue()
+
+
+def test_no_color_is_obeyed_where_colour_would_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    def colours() -> bool:
+        file = io.StringIO()
+        console = make_console(file)
+        render_run(read_run(DATA / "gpu_run.json"), console)
+        return "\x1b[3" in file.getvalue()
+
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert colours()
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert not colours()
+
+
+if __name__ == "__main__":
+    GOLDEN.mkdir(exist_ok=True)
+    for case in CASES:
+        golden_file(*case).write_text(render(read_run(DATA / f"{case[0]}.json"), case[1], sass=case[2]), "utf-8")
