@@ -130,20 +130,21 @@ class Compiler:
             raise BuildError("interrupted") from None
         except OSError as error:
             raise BuildError(f"cannot start {tool.path}: {error.strerror or error}") from None
-        finished = replace(finished, output=self._with_real_paths(finished.output, unit))
+        log = self._with_real_paths(finished.output, unit)
         if finished.timed_out:
-            raise BuildError(f"nvcc took longer than {self._timeout:g} s (--build-timeout)", finished.output)
+            raise BuildError(f"nvcc took longer than {self._timeout:g} s (--build-timeout)", log)
         if finished.returncode != 0 or not (work / "unit.out").is_file():
+            links = self._cache.root / "links"
             failure = Failure(
                 log=finished.output,
-                source=unit.source,
+                source=nvcc.safe_source(unit.source, links),
                 arch=unit.arch,
                 instances=unit.instances,
-                folders=unit.search_folders,
+                folders=[nvcc.shell_safe(folder, links) for folder in unit.search_folders],
                 known_archs=lambda: known_archs(tool),
             )
-            raise BuildError(explain(failure), finished.output)
-        return finished
+            raise BuildError(self._with_real_paths(explain(failure), unit), log)
+        return replace(finished, output=log)
 
     def _with_real_paths(self, output: str, unit: Unit) -> str:
         """Messages name the user's files, not the links that stand for odd names."""
@@ -157,8 +158,8 @@ class Compiler:
             text = (work / "unit.d").read_text("utf-8", "surrogateescape")
         except OSError:
             text = ""
-        toolkit = (self._tools.require("nvcc").path.resolve().parent.parent, *wheel_folders("include"))
-        return manifest.sort_dependencies([str(unit.source), *manifest.read_dependencies(text)], toolkit, work)
+        paths = [str(unit.source), *manifest.read_dependencies(text)]
+        return manifest.sort_dependencies(paths, wheel_folders("include"), work)
 
 
 def unit_key(

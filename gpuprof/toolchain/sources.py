@@ -67,7 +67,9 @@ def _outer_blocks(text: str) -> list[tuple[str, int, int]]:
         if letter == "{" and depth == 0 and _is_namespace(text[start:position]):
             start = position + 1
         elif letter == "{":
-            head = text[start:position].strip() if depth == 0 else head
+            if depth == 0:
+                head = text[start:position].strip()
+                start += len(text[start:position]) - len(text[start:position].lstrip())
             depth += 1
         elif letter == "}" and depth:
             depth -= 1
@@ -104,7 +106,7 @@ def _template_before(text: str, position: int) -> str | None:
     start = max(text.rfind(mark, 0, position) for mark in ";}{")
     for match in _TEMPLATE.finditer(text, max(0, text.rfind("template", 0, position)), position):
         if match.start() > start or "{" not in text[match.end() : position]:
-            end = _closing(text, match.end() - 1, "<", ">")
+            end = _closing_angle(text, match.end() - 1)
             return " ".join(text[match.end() : end - 1].split())
     return None
 
@@ -112,6 +114,18 @@ def _template_before(text: str, position: int) -> str | None:
 def _is_instantiation(text: str, position: int) -> bool:
     """``template __global__ void f<float>(...)`` names a kernel that is written elsewhere."""
     return re.search(r"\btemplate\s+$", text[max(0, position - 40) : position]) is not None
+
+
+def _closing_angle(text: str, position: int) -> int:
+    """Behind the ``>`` that closes a template list; one inside parentheses is a comparison."""
+    depth = nested = 0
+    for index in range(position, len(text)):
+        nested += (text[index] in "([{") - (text[index] in ")]}")
+        if nested == 0:
+            depth += (text[index] == "<") - (text[index] == ">")
+            if depth == 0:
+                return index + 1
+    return len(text)
 
 
 def _closing(text: str, position: int, opening: str, closing: str) -> int:

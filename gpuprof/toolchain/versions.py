@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import subprocess
 from contextlib import suppress
@@ -86,7 +87,8 @@ def _signature(program: Path) -> str:
             text = resolved.read_bytes()
             if text.startswith(b"#!"):
                 named = re.findall(rb"/[^\s\"'$;&|]+", text)
-                parts += [_stamp(Path(name.decode(errors="surrogateescape")).resolve()) for name in named]
+                paths = (Path(name.decode(errors="surrogateescape")).resolve() for name in named)
+                parts += [_stamp(path) for path in paths if path.is_file() and os.access(path, os.X_OK)]
     return hashlib.sha256("\n".join(parts).encode(errors="surrogateescape")).hexdigest()
 
 
