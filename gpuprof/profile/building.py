@@ -46,7 +46,8 @@ class _Pending:
 class BuildStage:
     """Builds ``variants`` in a thread and emits a VariantBuilt for each and one BuildsEnded.
 
-    ``arch_of`` gives each variant's architecture; ``timeout`` and ``ccbin`` are for the libraries of host steps.
+    ``arch_of`` gives each variant's architecture; ``folder`` is the YAML's, from which
+    relative paths in flags count; ``timeout`` and ``ccbin`` are for the libraries of host steps.
     """
 
     def __init__(
@@ -58,7 +59,9 @@ class BuildStage:
         *,
         timeout: float = 300.0,
         ccbin: str | None = None,
+        folder: Path | None = None,
     ) -> None:
+        self._folder = folder
         self._timeout, self._ccbin = timeout, ccbin
         self._builder = builder
         self._emit = emit
@@ -92,7 +95,7 @@ class BuildStage:
         for pending in self._pending.values():
             for step in pending.variant.steps:
                 if isinstance(step, KernelStep):
-                    request = build_request(pending.variant, step, self._arch_of(pending.variant))
+                    request = build_request(pending.variant, step, self._arch_of(pending.variant), self._folder)
                     self._owners[id(request)] = (pending.variant.label, step.name)
                     requests.append(request)
         hosts = [

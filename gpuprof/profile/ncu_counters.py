@@ -36,7 +36,7 @@ _PLAIN_COUNTS = ("memory_", "inst_executed", "thread_inst_executed")
 
 @dataclass(frozen=True)
 class NcuOptions:
-    """What to collect: metrics by name, sections, and a report to keep (of the one chosen variant)."""
+    """What to collect: metrics by name, sections, and a report to keep (with the label in its name if there are more)."""
 
     metrics: tuple[str, ...]
     sections: tuple[str, ...] = ()
@@ -61,20 +61,30 @@ def count_with_ncu(
     ordinal = int(setup.devices.names[0].partition(":")[2] or 0)
     data = SharedData(sum(buffer.elements * 8 for buffer in chosen[0].buffers.values()) if chosen else 0)
     try:
-        for variant, built in _builds(setup, chosen):
+        for variant, built in _builds(setup, chosen, experiment.path.parent):
             try:
                 if isinstance(built, BuildError):
                     raise built
-                yield variant.label, profile_job(tool, built.job(data.specs(variant)), wanted, ordinal)
+                one = wanted if len(chosen) == 1 else replace(wanted, report=report_of(wanted.report, variant.label))
+                yield variant.label, profile_job(tool, built.job(data.specs(variant)), one, ordinal)
             except GpuprofError as error:
                 yield variant.label, str(error)
     finally:
         data.close()
 
 
-def _builds(setup: Setup, variants: Sequence[Variant]) -> Iterator[tuple[Variant, BuiltVariant | BuildError]]:
+def report_of(report: Path | None, label: str) -> Path | None:
+    """``a.ncu-rep`` and ``tiled/TILE=16``: ``a.tiled_TILE=16.ncu-rep``."""
+    if report is None:
+        return None
+    return report.with_name(f"{report.stem}.{label.replace('/', '_')}{report.suffix or '.ncu-rep'}")
+
+
+def _builds(
+    setup: Setup, variants: Sequence[Variant], folder: Path
+) -> Iterator[tuple[Variant, BuiltVariant | BuildError]]:
     events: queue.Queue[VariantBuilt | BuildsEnded] = queue.Queue()
-    stage = BuildStage(setup.builder, variants, setup.arch_of, events.put)
+    stage = BuildStage(setup.builder, variants, setup.arch_of, events.put, folder=folder)
     stage.start()
     try:
         while True:

@@ -30,8 +30,8 @@ from gpuprof.profile.data import input_key
 from gpuprof.toolchain.model import Build, BuildRequest
 
 
-def build_request(variant: Variant, step: KernelStep, arch: str) -> BuildRequest:
-    """What nvcc is asked for a kernel step."""
+def build_request(variant: Variant, step: KernelStep, arch: str, folder: Path | None = None) -> BuildRequest:
+    """What nvcc is asked for a kernel step; relative paths in its flags count from ``folder``."""
     return BuildRequest(
         source=step.source,
         kernel=step.kernel,
@@ -39,6 +39,7 @@ def build_request(variant: Variant, step: KernelStep, arch: str) -> BuildRequest
         defines=step.defines,
         flags=variant.flags,
         include=variant.include,
+        folder=folder,
     )
 
 

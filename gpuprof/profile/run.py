@@ -122,6 +122,7 @@ class _Conductor:
             self._events.put,
             timeout=self._options.build_timeout,
             ccbin=self._options.ccbin,
+            folder=self._experiment.path.parent,
         )
         self._builds.start()
         lanes = self._start_lanes(bool(runnable))
