@@ -1,3 +1,4 @@
+# ruff: noqa: RUF005  (tables of two lines)
 """FP32 and FP64 arithmetic against fractions rounded by hand; comparisons and selections on crossed specials."""
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from gpuprof.emulator.semantics.exact import exact_fused, fused_double
-from gpuprof.emulator.semantics.floats import division_is_special, fused
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from lanes import execute, lanes_with, run
+
+from gpuprof.emulator.semantics.exact import exact_fused, fused_double
+from gpuprof.emulator.semantics.floats import division_is_special, fused
 
 SPECIAL = np.array(
     [0x0, 0x80000000, 0x3F800000, 0xBF800000, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFF812345, 1, 0x80000001, 0x7FFFFF]

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 SPLITTER = np.float64(2.0**27 + 1)
 #: Within these magnitudes no product, no part of one, and no error term over- or underflows.
 SAFE_LOW, SAFE_HIGH = np.float64(2.0**-450), np.float64(2.0**450)
-SAFE_ADDEND = np.float64(2.0**-900)
 
 
 def two_product(a: F64, b: F64) -> tuple[F64, F64]:
@@ -67,19 +66,32 @@ def fused_double(a: F64, b: F64, c: F64, mode: str = "RN") -> F64:
     top, rest = two_sum(product, middle)
     tail, dropped = two_sum(lowest, rest)
     odd = to_odd(tail, dropped)
-    total = top + odd
-    special = ~np.isfinite(product + c) | (a == 0) | (b == 0)
     if mode == "RN":
-        result = total
+        result = top + odd
     else:
         total, error = two_sum(top, odd)
         result = _directed(total, error, mode, np.zeros((1, 1, 1), np.bool_))
-    if special.any():
-        result = np.where(special, _special_sum(a, b, c, mode), result)
-    risky = (~_safe(a) | ~_safe(b) | ~((np.abs(c) < SAFE_HIGH) & ((np.abs(c) > SAFE_ADDEND) | (c == 0)))) & (
+    if _is_tame(a, b, c, product, result):
+        return result
+    special = ~np.isfinite(product + c) | (a == 0) | (b == 0) | (result == 0)
+    result = np.where(special, _special_sum(a, b, c, mode), result)
+    extreme = (np.abs(product) < SMALL) | ~((np.abs(a) < LARGE) & (np.abs(b) < LARGE)) | ~(np.abs(c) < LARGE)
+    risky = (extreme | ~(np.abs(product) < LARGE) | (result == 0)) & (
         np.isfinite(a) & np.isfinite(b) & np.isfinite(c) & (a != 0) & (b != 0)
     )
     return _redo(result, risky, mode, a, b, c)
+
+
+#: Within these magnitudes of factors, product and addend nothing on the way overflows, and no error term underflows.
+SMALL, LARGE = np.float64(2.0**-900), np.float64(2.0**960)
+
+
+def _is_tame(a: F64, b: F64, c: F64, product: F64, result: F64) -> bool:
+    """Whether no lane comes near the ends of the range, or to a zero (whose sign has its own rules)."""
+    if any(value.max() >= LARGE or value.min() <= -LARGE for value in (a, b, c, product)):
+        return False
+    tame = np.abs(product).min() > SMALL and bool(result.all())
+    return tame and not np.isnan(result.max())  # a NaN operand hides in max() above: nothing compares with it
 
 
 def _special_sum(a: F64, b: F64, c: F64, mode: str) -> F64:

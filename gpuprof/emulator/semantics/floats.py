@@ -135,8 +135,8 @@ def ffma(insn: Decoded) -> Execute:
     return lambda lanes: lanes.set_f32(form.result, canonical(fused(lanes.f32(a), lanes.f32(b), lanes.f32(c))))
 
 
-HALFWAY = np.uint64(0x10000000)
-DISCARDED = np.uint64(0x1FFFFFFF)
+DISCARDED_BITS = np.int64(35)  #: shifts the 29 bits that a single drops to the top of the word
+HALFWAY = np.iinfo(np.int64).min  #: those bits when they are exactly half a place
 #: (bits << 1) - 1 of every non-zero denormal single lies below this; 0 wraps to the top.
 DENORMAL_KEYS = np.uint32(0x00FFFFFF)
 
@@ -145,8 +145,7 @@ def fused(a: F32, b: F32, c: F32) -> F32:
     """a * b + c rounded once to nearest even.
 
     The double sum rounds a second time when it is inexact; that changes the result only where the sum stands exactly
-    halfway between two singles, or is denormal as a single. Such lanes are rare and are done again with the sum's
-    error term.
+    halfway between two singles, or is denormal as a single. Such lanes are looked at again with the sum's error term.
     """
     total = np.multiply(a, b, dtype=np.float64)
     if total.shape == c.shape or c.size == 1:
@@ -154,24 +153,34 @@ def fused(a: F32, b: F32, c: F32) -> F32:
     else:
         total = total + c
     result = single(total)
-    doubtful = (total.view(np.uint64) & DISCARDED) == HALFWAY
-    if doubtful.any():
-        return _repaired(a, b, c, result, doubtful)
+    dropped = total.view(np.int64) << DISCARDED_BITS
+    if dropped.min() == HALFWAY:
+        result = _repaired(a, b, c, result, dropped == HALFWAY)
     keys = result.view(np.uint32) << np.uint32(1)
     keys -= np.uint32(1)
     if keys.min() < DENORMAL_KEYS:
-        return _repaired(a, b, c, result, doubtful | (keys < DENORMAL_KEYS))
+        result = _repaired(a, b, c, result, keys < DENORMAL_KEYS)
     return result
 
 
 def _repaired(a: F32, b: F32, c: F32, result: F32, doubtful: Bool) -> F32:
-    """``result`` with the doubtful lanes rounded from the exact sum."""
-    denormal = np.abs(result) < SMALLEST_NORMAL
-    places = np.nonzero(doubtful | denormal)
-    x, y, z = (np.broadcast_to(value, result.shape)[places].astype(np.float64) for value in (a, b, c))
+    """``result`` with those of the doubtful lanes whose sum was inexact rounded from the exact sum."""
+    places = np.flatnonzero(doubtful)
+    x, y, z = (_picked(value, result.shape, places).astype(np.float64) for value in (a, b, c))
+    total, error = two_sum(x * y, z)
+    inexact = (error != 0) & np.isfinite(total)
+    if not inexact.any():
+        return result
     fixed = result.copy()
-    fixed[places] = round_double(*two_sum(x * y, z), "RN")
+    fixed.reshape(-1)[places[inexact]] = round_double(total[inexact], error[inexact], "RN")
     return fixed
+
+
+def _picked(value: F32, shape: tuple[int, ...], places: NDArray[np.intp]) -> F32:
+    """The elements at flat ``places`` of ``value`` broadcast to ``shape``."""
+    if value.shape == shape:
+        return value.reshape(-1)[places]
+    return value.reshape(-1) if value.size == 1 else np.broadcast_to(value, shape)[np.unravel_index(places, shape)]
 
 
 @semantics("FMNMX", "FMNMX3", "UFMNMX")

@@ -74,8 +74,13 @@ def to_odd(total: F64, error: F64) -> F64:
     A later rounding to nearest of at most 51 bits is then the single rounding of the exact value.
     """
     even = (total.view(np.uint64) & np.uint64(1)) == 0
-    moves = (error != 0) & even & np.isfinite(total)
-    return np.where(moves, np.nextafter(total, np.where(error > 0, np.inf, -np.inf)), total)
+    moves = even & (error != 0)
+    if not moves.any():
+        return total
+    moves &= np.isfinite(total)
+    # One place away from zero adds 1 to the bits, one place towards it takes 1 off.
+    step = np.where((error > 0) == (total > 0), np.int64(1), np.int64(-1))
+    return np.where(moves, (total.view(np.int64) + step).view(np.float64), total)
 
 
 def _step(nearest: F32, lost: F64, mode: str) -> F32:
