@@ -63,7 +63,7 @@ def head_comment(path: Path) -> str:
         return ""
     lines = (re.sub(r"^\s*(//+|\*+)?", "", line).strip() for line in (block[1] or block[2]).splitlines())
     paragraph = " ".join(itertools.takewhile(bool, itertools.dropwhile(lambda line: not line, lines)))
-    return re.split(r"(?<=\.)\s", paragraph, maxsplit=1)[0]
+    return re.split(r"(?<=\.)\s(?=[A-Z])", paragraph, maxsplit=1)[0]
 
 
 def config_description(path: Path) -> str:

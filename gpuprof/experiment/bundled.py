@@ -29,7 +29,7 @@ def is_bundled(path: Path) -> bool:
 
 def _folders(kind: str) -> list[Path]:
     """Where names are looked up, nearest first, each folder once."""
-    return _unique([Path.cwd(), Path.cwd() / kind, bundled_folder(kind)])
+    return _unique([Path(), Path(kind), bundled_folder(kind)])
 
 
 def _unique(folders: list[Path]) -> list[Path]:

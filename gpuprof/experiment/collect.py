@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -32,6 +32,7 @@ class Collector:
         self.point = ""
         self._first: dict[tuple[Path_, str], _Mistake] = {}
         self._parsed: dict[tuple[Path_, str], Expression | None] = {}
+        self._done: set[object] = set()
         self._declaring = ("sizes", "buffers", "params")
 
     def add(self, path: Path_, message: str, kind: str = "") -> None:
@@ -121,6 +122,12 @@ class Collector:
                 if part in self._declaring and (drop[position + 1 :] == () or drop[position + 1] == name):
                     return True
         return False
+
+    def once(self, key: object, check: Callable[[], None]) -> None:
+        """Run a check that many points share only for the first of them."""
+        if key not in self._done:
+            self._done.add(key)
+            check()
 
     def raise_if_any(self, before: Iterable[ConfigProblem] = ()) -> None:
         """Raise ConfigError with everything found, in the order of the file's lines."""

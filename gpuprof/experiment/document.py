@@ -45,6 +45,7 @@ class Document:
     path: Path
     data: dict[str, Any]
     lines: dict[Path_, int] = field(default_factory=dict)
+    problems: tuple[ConfigProblem, ...] = ()  #: duplicate keys: the first of each stands in ``data``
 
     def line(self, path: Path_) -> int | None:
         """The line of ``path``, or of its nearest parent that has one."""
@@ -66,7 +67,10 @@ def key_text(path: Path_) -> str:
 
 
 def read_document(path: Path) -> Document:
-    """Read and compose ``path``; raises ConfigError for anything that is not one YAML mapping."""
+    """Read and compose ``path``; raises ConfigError for anything that is not one YAML mapping.
+
+    Keys that stand twice are in ``problems``, so that they are told with the file's other mistakes.
+    """
     text = _read_text(path)
     try:
         return _Composer(path, text).compose()
@@ -146,9 +150,7 @@ class _Composer:
             raise _failure(self._path, after.start_mark.line + 1, "a second document begins here; a file holds one")
         if not isinstance(root.value, dict):
             raise _failure(self._path, root.line, f"expected a mapping of keys, got {_kind(root.value)}")
-        if self._problems:
-            raise ConfigError(tuple(self._problems))
-        document = Document(self._path, {})
+        document = Document(self._path, {}, problems=tuple(self._problems))
         document.data = _plain(root, (), document.lines)
         return document
 

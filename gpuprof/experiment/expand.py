@@ -17,6 +17,7 @@ from gpuprof.experiment.model import (
     Buffer,
     Experiment,
     Fill,
+    FillStep,
     HostStep,
     KernelStep,
     Step,
@@ -135,7 +136,7 @@ class Expander:
 
     def _variant(self, family: str, model: VariantModel, point: Point) -> Variant:
         base: Path_ = ("variants", family)
-        buffers = self._all_buffers(base, model, point)
+        buffers, shapes_known = self._all_buffers(base, model, point)
         hints = {name: f"'{name}' is a buffer, not a number" for name in buffers}
         builder = StepBuilder(self.collector, self.path, self._limits_arch, point, buffers, hints, self._sources)
         steps = self._steps(base, model, builder)
@@ -147,7 +148,7 @@ class Expander:
             sizes=point.sizes,
             buffers=buffers,
             steps=steps,
-            reference=references.reference(self.model, family, model, point, buffers, self.collector),
+            reference=references.reference(self.model, family, model, point, buffers, self.collector, shapes_known),
             tolerance=self._tolerance(base, model, point),
             work=self._work(base, model, point, hints),
             iters=model.iters or self.model.iters,
@@ -157,8 +158,12 @@ class Expander:
             host_only=any(isinstance(step, HostStep) for step in steps),
         )
 
-    def _all_buffers(self, base: Path_, model: VariantModel, point: Point) -> dict[str, Buffer]:
-        """Every buffer; one with a mistake is there as a stand-in, so that nothing else is reported for it."""
+    def _all_buffers(self, base: Path_, model: VariantModel, point: Point) -> tuple[dict[str, Buffer], bool]:
+        """Every buffer, and whether all are as they should be.
+
+        One with a mistake is there as a stand-in, so that nothing else is reported for it.
+        """
+        whole = True
         places: dict[str, tuple[Path_, BufferModel]] = {
             name: (("buffers", name), buffer) for name, buffer in self.model.buffers.items()
         }
@@ -168,14 +173,18 @@ class Expander:
             try:
                 built[name] = self._buffers.build(path, name, buffer, point)
             except Skip:
+                whole = False
                 built[name] = Buffer(name, buffer.dtype, (1,), Fill("constant"), buffer.output, buffer.scratch)
-        return built
+        return built, whole
 
     def _steps(self, base: Path_, model: VariantModel, builder: StepBuilder) -> tuple[Step, ...]:
         if model.steps is None:
             if self.collector.is_dropped((*base, "steps")):
                 raise Skip
-            return (builder.build(base, model),)
+            only = builder.build(base, model)
+            if isinstance(only, FillStep):
+                self.collector.add(base, "only fills a buffer; expected `kernel`, `host` or `steps`", "kind")
+            return (only,)
         for key in sorted(model.model_fields_set & set(StepModel.model_fields) - {"source", "name"}):
             self.collector.add((*base, key), "stands beside `steps`; move it into a step")
         built = []

@@ -17,7 +17,7 @@ import numpy as np
 
 from gpuprof.errors import ExpressionError
 from gpuprof.experiment.functions import FUNCTIONS, Function
-from gpuprof.experiment.operators import BINARY, MAX_BITS, Value, compare, invert, negate, tidy, truth
+from gpuprof.experiment.operators import BINARY, MAX_BITS, ShapeError, Value, compare, invert, negate, tidy, truth
 
 MAX_LENGTH = 2000
 MAX_DEPTH = 60
@@ -55,8 +55,10 @@ class Expression:
         try:
             with np.errstate(all="ignore"):
                 return _Evaluator(scope, functions).value(self.tree)
+        except np.exceptions.AxisError as error:
+            raise ShapeError(f"`{self.text}`: {error}") from None
         except ExpressionError as error:
-            raise ExpressionError(f"`{self.text}`: {error}") from None
+            raise type(error)(f"`{self.text}`: {error}") from None
         except (ArithmeticError, ValueError, TypeError, IndexError, MemoryError) as error:
             reason = str(error) or type(error).__name__
             raise ExpressionError(f"`{self.text}`: {reason}") from None

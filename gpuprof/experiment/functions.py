@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from gpuprof.errors import ExpressionError
-from gpuprof.experiment.operators import BINARY, Array, Value, check_bytes, negate
+from gpuprof.experiment.operators import BINARY, Array, ShapeError, Value, check_bytes, negate
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def _wrapped_to(dtype: str) -> Callable[[Value], Any]:
 def transpose(array: Value) -> Array:
     """The last two axes exchanged."""
     if np.ndim(array) < 2:
-        raise ExpressionError("T takes an array of two axes or more")
+        raise ShapeError("T takes an array of two axes or more")
     return np.swapaxes(_array(array), -1, -2)
 
 
@@ -135,7 +135,7 @@ def reshape(array: Value, *shape: Value) -> Array:
     try:
         return _array(array).reshape(extents)
     except ValueError:
-        raise ExpressionError(f"{_array(array).size} elements do not reshape to {list(extents)}") from None
+        raise ShapeError(f"{_array(array).size} elements do not reshape to {list(extents)}") from None
 
 
 def arange(*bounds: Value) -> Array:

@@ -16,6 +16,11 @@ from numpy.typing import NDArray
 
 from gpuprof.errors import ExpressionError
 
+
+class ShapeError(ExpressionError):
+    """Shapes that do not fit: wrong whatever the arrays hold."""
+
+
 Array = NDArray[Any]
 Scalar = int | float | bool | str
 Value = Scalar | Array
@@ -46,9 +51,9 @@ def _widened(array: Array) -> Array:
 def check_bytes(shape: tuple[int, ...], what: str = "the result") -> None:
     """Raise ExpressionError for an array of more than MAX_BYTES at 8 bytes an element."""
     if any(extent < 0 for extent in shape):
-        raise ExpressionError(f"{what} would have the shape {list(shape)}; extents are at least 0")
+        raise ShapeError(f"{what} would have the shape {list(shape)}; extents are at least 0")
     if math.prod(shape) * 8 > MAX_BYTES:
-        raise ExpressionError(f"{what} would have the shape {list(shape)}, over the limit of {MAX_BYTES >> 30} GiB")
+        raise ShapeError(f"{what} would have the shape {list(shape)}, over the limit of {MAX_BYTES >> 30} GiB")
 
 
 def _is_int(value: Value) -> bool:
@@ -79,7 +84,7 @@ def _shape_check(a: Value, b: Value) -> None:
     try:
         shape = np.broadcast_shapes(np.shape(a), np.shape(b))
     except ValueError:
-        raise ExpressionError(f"shapes {list(np.shape(a))} and {list(np.shape(b))} do not fit together") from None
+        raise ShapeError(f"shapes {list(np.shape(a))} and {list(np.shape(b))} do not fit together") from None
     check_bytes(shape)
 
 
@@ -184,10 +189,10 @@ def _bitwise(symbol: str, apply: Callable[[Any, Any], Any]) -> Callable[..., Val
 
 def _matmul(left: Value, right: Value) -> Value:
     if not isinstance(left, np.ndarray) or not isinstance(right, np.ndarray):
-        raise ExpressionError("`@` takes two arrays")
+        raise ShapeError("`@` takes two arrays")
     a, b = np.asarray(_number(left)), np.asarray(_number(right))
     if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
-        raise ExpressionError(f"`@` of shapes {list(a.shape)} and {list(b.shape)}: the inner extents differ")
+        raise ShapeError(f"`@` of shapes {list(a.shape)} and {list(b.shape)}: the inner extents differ")
     check_bytes(a.shape[:-1] + (b.shape[:-2] + b.shape[-1:] if b.ndim > 1 else ()))
     if _is_int(a) and _is_int(b):
         largest = max(map(abs, _bounds(a))) * max(map(abs, _bounds(b))) * a.shape[-1]

@@ -153,7 +153,9 @@ def _resolve_name(
         circle = " -> ".join([*waiting[waiting.index(name) :], name])
         collector.add(axis.path, f"is circular: {circle}", "circle")
         raise Skip
-    if not isinstance(value, str) or (not axis.is_size and is_text(value, written)):
+    if axis.is_size and isinstance(value, float) and value.is_integer():
+        values[name] = int(value)
+    elif not isinstance(value, str) or (not axis.is_size and is_text(value, written)):
         values[name] = int(value) if isinstance(value, bool) else value
     else:
         expression = collector.expression(axis.path, value)

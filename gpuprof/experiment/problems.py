@@ -40,7 +40,7 @@ class Validated:
 def validate(document: Document) -> Validated:
     """Validate the document's data; never raises for a wrong one."""
     data = copy.deepcopy(document.data)
-    result = Validated(None, [])
+    result = Validated(None, list(document.problems))
     for _ in range(100):
         try:
             result.model = schema.ExperimentModel.model_validate(data)

@@ -9,9 +9,10 @@ from gpuprof.errors import ExpressionError
 from gpuprof.experiment import expect, selection
 from gpuprof.experiment.collect import Collector, Skip
 from gpuprof.experiment.document import Path_
-from gpuprof.experiment.expressions import nearest
+from gpuprof.experiment.expressions import Expression, nearest
 from gpuprof.experiment.model import Buffer, Expectation, Reference, Variant
 from gpuprof.experiment.points import Point
+from gpuprof.experiment.reference import check_shapes
 from gpuprof.experiment.schema import ExpectationModel, ExperimentModel, VariantModel
 
 
@@ -31,6 +32,7 @@ def reference(
     point: Point,
     buffers: Mapping[str, Buffer],
     collector: Collector,
+    shapes_known: bool = True,
 ) -> Reference:
     """The reference of one variant; ``Reference.variant`` is still as the YAML names it."""
     own = variant.reference is not None
@@ -49,6 +51,8 @@ def reference(
     for output, text in given.items():
         with collector.at((*path, output)):
             _check_expression((*path, output), output, str(text), point, buffers, collector)
+            if shapes_known:
+                _check_shapes((*path, output), output, str(text), point, buffers, collector)
     return Reference(expressions={output: str(text) for output, text in given.items()})
 
 
@@ -69,6 +73,20 @@ def _check_expression(
         if buffer.fill.kind == "poison"
     }
     collector.known(path, expression, known, unfilled)
+
+
+def _check_shapes(
+    path: Path_, output: str, text: str, point: Point, buffers: Mapping[str, Buffer], collector: Collector
+) -> None:
+    if output in buffers and buffers[output].output:
+        key = (path, buffers[output].shape, _key(collector.expression(path, text), buffers, point))
+        collector.once(key, lambda: check_shapes(buffers[output], text, buffers, point.scope))
+
+
+def _key(expression: Expression, buffers: Mapping[str, Buffer], point: Point) -> str:
+    """What a reference's shapes depend on, so that a sweep checks them once."""
+    read = sorted(expression.names)
+    return str([buffers[name].shape if name in buffers else point.scope[name] for name in read])
 
 
 def resolve(variants: Sequence[Variant], collector: Collector) -> list[Variant]:

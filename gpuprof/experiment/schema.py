@@ -52,10 +52,13 @@ def _expression(value: Any) -> Any:
 
 
 def _size(value: Any) -> Any:
-    for item in value if isinstance(value, list) else [value]:
-        if isinstance(item, bool) or not isinstance(item, (int, str)):
+    items = value if isinstance(value, list) else [value]
+    for item in items:
+        whole = isinstance(item, float) and item.is_integer()
+        if isinstance(item, bool) or not (whole or isinstance(item, (int, str))):
             raise _must_be("an integer, an expression, or a list of them", item)
-    return _not_empty(value)
+    whole_items = [int(item) if isinstance(item, float) else item for item in items]
+    return _not_empty(whole_items if isinstance(value, list) else whole_items[0])
 
 
 def _parameter(value: Any) -> Any:
@@ -127,17 +130,19 @@ _EXPRESSION_SCHEMA = {"type": ["string", "integer", "number"]}
 _STRINGS_SCHEMA = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 
 
-def _or_list(kinds: list[str], **limits: int) -> dict[str, Any]:
-    items = {"type": "array", "items": {"type": kinds}, "minItems": 1, **limits}
-    return {"anyOf": [{"type": kinds}, items]}
+#: What an editor's YAML makes of ``{flop: max(M, N)}``: a key ``N)`` with nothing.
+_CUT_KEY = r"\)$"
+
+
+def _or_list(kinds: list[str]) -> dict[str, Any]:
+    """One or a list. No most: an editor's YAML parts ``[cdiv(N, 16), 1]`` at each comma."""
+    return {"anyOf": [{"type": kinds}, {"type": "array", "items": {"type": kinds}, "minItems": 1}]}
 
 
 Expr = Annotated[Any, BeforeValidator(_expression), WithJsonSchema(_EXPRESSION_SCHEMA)]
 Size = Annotated[Any, BeforeValidator(_size), WithJsonSchema(_or_list(["integer", "string"]))]
 Param = Annotated[Any, BeforeValidator(_parameter), WithJsonSchema(_or_list(["number", "string", "boolean"]))]
-Dimensions = Annotated[
-    Any, BeforeValidator(_dimensions), WithJsonSchema(_or_list(["integer", "number", "string"], maxItems=3))
-]
+Dimensions = Annotated[Any, BeforeValidator(_dimensions), WithJsonSchema(_or_list(["integer", "number", "string"]))]
 Shape = Annotated[Any, BeforeValidator(_shape), WithJsonSchema(_or_list(["integer", "number", "string"]))]
 Words = Annotated[Any, BeforeValidator(_words), WithJsonSchema(_STRINGS_SCHEMA)]
 Dtype = Annotated[Any, BeforeValidator(_dtype), WithJsonSchema({"enum": list(DTYPES)})]
@@ -299,4 +304,6 @@ class ExperimentModel(Model):
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (2020-12) of the YAML, for editors."""
     root = ExperimentModel.model_json_schema()
+    for model in (root, *root["$defs"].values()):
+        model["patternProperties"] = {_CUT_KEY: {"type": "null"}}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **root, "title": "gpuprof"}

@@ -66,7 +66,6 @@ WRONG = {
     "a list": ("- a\n", ":1: expected a mapping of keys, got a list"),
     "text": ("hello\n", ":1: expected a mapping of keys, got text"),
     "a tab": ("a:\n\tb: 1\n", ":2: a tab indents this line"),
-    "duplicate keys": ("a: 1\nb: 2\na: 3\n", ":3: a: stands twice; first on line 1"),
     "two documents": ("a: 1\n---\nb: 2\n", ":2: a second document begins here"),
     "not closed": ("a: [1, 2\nb: 3\n", "is not YAML: "),
     "a bomb": (BOMB, "expands to more than 100000 values"),

@@ -168,7 +168,8 @@ def test_a_reference_variant_is_its_partner_at_the_same_sizes(loaded: Loaded) ->
 
 
 def test_a_variant_may_replace_what_is_common(loaded: Loaded) -> None:
-    own = "    sizes: {N: 8}\n    reference: {C: 2 * A @ B}\n    tolerance: {atol: 1}\n    work: {flop: N}\n    iters: 3\n"
+    own = "    sizes: {N: 8}\n    reference: {C: 2 * A @ B}\n    tolerance: {atol: 1}\n"
+    own += "    work: {flop: N}\n    iters: 3\n"
     experiment = loaded(("  naive:\n", "  naive:\n" + own))
     naive, tiled = experiment.variants[:2]
     assert naive.buffers["C"].shape == (64, 8)

@@ -155,6 +155,21 @@ ONE_MISTAKE = {
         "baseline: nave",
         "12: baseline: there is no variant 'nave'; did you mean 'naive'",
     ),
+    "inner extents of a reference": (
+        "{C: A @ B}",
+        "{C: A @ T(B)}",
+        "9: reference.C: `A @ T(B)`: `@` of shapes [64, 16] and [32, 16]: the inner extents differ",
+    ),
+    "shape of a reference": (
+        "{C: A @ B}",
+        "{C: B}",
+        "9: reference.C: `B`: the result has the shape [16, 32], and C [64",
+    ),
+    "axis of a reference": (
+        "{C: A @ B}",
+        "{C: sum(A @ B, axis=2)}",
+        "9: reference.C: `sum(A @ B, axis=2)`: axis 2 is out",
+    ),
     "negative tolerance": ("rtol: 1.0e-5", "rtol: -1", "10: tolerance.rtol: is -1.0; a tolerance is a finite number"),
     "no source": (
         "    source: k.cu\n    kernel: naive",
@@ -250,14 +265,15 @@ def test_one_mistake(case: tuple[str | None, str, str], mistakes: Mistakes) -> N
 
 def test_all_mistakes_of_a_file_come_at_once_in_the_order_of_lines(mistakes: Mistakes) -> None:
     found = mistakes(
-        ("iters: 5", "itres: five"),
+        ("iters: 5", "itres: five\ndescription: again"),
         ("dtype: float32, shape: [M, K]", "dtype: float, shape: [M, K]"),
         ("block: [16, 16]", "block: [64, 32]"),
         ("{TILE: [8, 16]}", "{TILE: [8, 64]}"),
         ("baseline: naive", "baseline: nave"),
     )
-    assert [message.split(":")[0] for message in found] == ["4", "4", "6", "12", "17", "24"]
-    assert found[5] == ("24: variants.tiled.block: 64x64 is 4096 threads; a block has at most 1024 (at tiled/TILE=64)")
+    assert [message.split(":")[0] for message in found] == ["4", "4", "5", "7", "13", "18", "25"]
+    assert found[2] == "5: description: stands twice; first on line 2"
+    assert found[6] == ("25: variants.tiled.block: 64x64 is 4096 threads; a block has at most 1024 (at tiled/TILE=64)")
 
 
 def test_what_follows_from_a_mistake_is_not_told(mistakes: Mistakes) -> None:
