@@ -6,7 +6,7 @@ Needs a GPU with permission for its counters, ncu and pycuda. For gemm_1024 and 
 each variant runs once under ncu: the counters that repeat exactly, the rates of the verdict, and ncu's own Speed Of
 Light section with its rule. Then the emulator executes the same cubins, whole grids while the time lasts. Writes
 
-    OUT/session.json         per config: the run with both devices' counters; per variant: verdict, ncu's rule, agreement
+    OUT/session.json         per config the run with both devices' counters; per variant verdict, ncu's rule, agreement
     OUT/gemm_1024.txt        what ``gpuprof counters gemm_1024 --compare emulated,ncu`` printed
     OUT/summary.md           the tables for docs/results: counters equal and different, verdicts beside ncu's rule
 """
@@ -26,7 +26,7 @@ from typing import Any
 
 from gpuprof import experiment as experiments
 from gpuprof.errors import GpuprofError
-from gpuprof.experiment.bundled import list_configs
+from gpuprof.experiment.bundled import configs
 from gpuprof.experiment.model import Experiment
 from gpuprof.profile.ncu_counters import NcuOptions, count_with_ncu, report_of, with_ncu
 from gpuprof.profile.observer import SilentObserver
@@ -168,7 +168,7 @@ def main() -> None:
         command = [sys.executable, "-m", "gpuprof", "counters", FIRST, "--compare", "emulated,ncu", "--ncu", "exact"]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         (arguments.out / f"{FIRST}.txt").write_text(f"$ gpuprof {' '.join(command[3:])}\n{done.stdout}{done.stderr}")
-    for name in arguments.configs or [FIRST, *(entry.name for entry in list_configs() if entry.name != FIRST)]:
+    for name in arguments.configs or [FIRST, *(path.stem for path in configs() if path.stem != FIRST)]:
         if time.monotonic() - start > arguments.seconds:
             session.problems.append(f"{name}: the time was over")
             continue

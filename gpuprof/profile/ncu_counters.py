@@ -36,7 +36,7 @@ _PLAIN_COUNTS = ("memory_", "inst_executed", "thread_inst_executed")
 
 @dataclass(frozen=True)
 class NcuOptions:
-    """What to collect: metrics by name, sections, and a report to keep (with the label in its name if there are more)."""
+    """What to collect: metrics by name, sections, and a report to keep (one per variant, named after it)."""
 
     metrics: tuple[str, ...]
     sections: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gpuprof.errors import ProfilerError
-from gpuprof.toolchain.ncu_csv import MAXIMUM_CHARACTERS, NcuLaunch, parse_ncu_csv
+from gpuprof.toolchain.ncu_csv import MAXIMUM_CHARACTERS, NcuLaunch, NcuRule, parse_ncu_csv, parse_ncu_rules
 from gpuprof.toolchain.ncu_errors import explain, near_names, unknown_metrics
 from gpuprof.toolchain.tools import Tool
 
@@ -87,14 +87,27 @@ def read_report(tool: Tool, report: Path, *, timeout: float = DEFAULT_TIMEOUT) -
     Raises:
         ProfilerError: ncu cannot read it.
     """
-    if not report.is_file():
-        raise ProfilerError(f"no report {report}")
-    command = [str(tool.path), "--import", str(report), "--csv", "--page", "raw", "--print-units", "base"]
-    returncode, output = _execute(command, timeout, {})
+    returncode, output = _read_page(tool, report, "raw", timeout)
     launches = parse_ncu_csv(output)
     if not launches:
         raise ProfilerError(f"{report}: {explain(output, returncode)}")
     return launches
+
+
+def read_rules(tool: Tool, report: Path, *, timeout: float = DEFAULT_TIMEOUT) -> tuple[NcuRule, ...]:
+    """What ncu's own rules say of the launches in a ``.ncu-rep`` file (of the sections that were collected).
+
+    Raises:
+        ProfilerError: ncu cannot read it.
+    """
+    return parse_ncu_rules(_read_page(tool, report, "details", timeout)[1])
+
+
+def _read_page(tool: Tool, report: Path, page: str, timeout: float) -> tuple[int, str]:
+    if not report.is_file():
+        raise ProfilerError(f"no report {report}")
+    command = [str(tool.path), "--import", str(report), "--csv", "--page", page, "--print-units", "base"]
+    return _execute(command, timeout, {})
 
 
 def ncu_arguments(request: NcuRequest, log: Path) -> list[str]:

@@ -69,6 +69,46 @@ def parse_ncu_csv(text: str) -> tuple[NcuLaunch, ...]:
     return _read_raw(head, rows)
 
 
+@dataclass(frozen=True)
+class NcuRule:
+    """What one of ncu's own rules says of a launch. ``kind`` is ncu's (``OPT``, ``INF``, ``WRN``)."""
+
+    identifier: str
+    kernel: str
+    section: str
+    rule: str
+    kind: str
+    text: str
+
+
+def parse_ncu_rules(text: str) -> tuple[NcuRule, ...]:
+    """The rules' results on a details page, in their order.
+
+    Raises:
+        ProfilerError: the table is damaged.
+    """
+    lines = text.replace("\x00", "").splitlines()
+    start = next((n for n, line in enumerate(lines) if _HEAD.match(line)), None)
+    if start is None:
+        return ()
+    head, rows = _table(lines[start:])
+    if "Rule Name" not in head:
+        return ()
+    entries = [dict(zip(head, row, strict=True)) for row in rows]
+    return tuple(
+        NcuRule(
+            identifier=entry["ID"],
+            kernel=entry["Kernel Name"],
+            section=entry.get("Section Name", ""),
+            rule=entry["Rule Name"],
+            kind=entry.get("Rule Type", ""),
+            text=entry.get("Rule Description", ""),
+        )
+        for entry in entries
+        if entry["Rule Name"]
+    )
+
+
 def _table(lines: Sequence[str]) -> tuple[list[str], list[list[str]]]:
     """Head and rows; rows of another width (messages, program output) are left out, a torn last row is an error."""
     relevant = [lines[0].lstrip("\ufeff"), *(line for line in lines[1:] if line.startswith('"'))]
