@@ -143,8 +143,8 @@ def test_ncus_rules_are_read_from_a_details_page() -> None:
     ("text", "side"),
     [
         ("This workload exhibits low compute throughput and memory bandwidth utilization relative to the peak "
-         "performance of this device. Achieved compute throughput and/or memory bandwidth below 60.0% of peak typically indicate "
-         "latency issues.", "latency"),
+         "performance of this device. Achieved compute throughput and/or memory bandwidth below 60.0% of peak "
+         "typically indicate latency issues.", "latency"),
         ("Memory is more heavily utilized than Compute: Look at the Memory Workload Analysis section to identify the "
          "L1 bottleneck.", "memory"),
         ("Compute is more heavily utilized than Memory: Look at the Compute Workload Analysis section.", "compute"),
