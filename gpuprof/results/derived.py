@@ -7,7 +7,7 @@ its unit. A name whose counters are missing is absent from ``derived_values``, n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from gpuprof.results import metrics as m
@@ -53,10 +53,20 @@ def counted_flop(counters: Counters) -> float | None:
 
 
 def global_sectors(counters: Counters) -> float | None:
-    """Sectors between the SM and L1 of all global accesses: loads, stores, reductions, atomics, cp.async."""
-    values = [_first(counters, m.sectors(op), m.sass_sectors(op)) for op in ("ld", "st", "red", "atom", "ldgsts")]
-    known = [value for value in values if value is not None]
-    return float(sum(known)) if known else None
+    """Sectors between the SM and L1 of all global accesses: loads, stores, reductions, atomics, cp.async.
+
+    ``l1tex__*_op_ld`` holds the asynchronous copies already, the ``smsp__sass_*`` names tell them apart.
+    """
+    alternatives = (
+        (m.GLOBAL_SECTORS,),
+        tuple(m.sectors(op) for op in ("ld", "st", "red", "atom")),
+        tuple(m.sass_sectors(op) for op in ("ld", "st", "red", "atom", "ldgsts")),
+    )
+    for names in alternatives:
+        known = [counters.values[name] for name in names if name in counters.values]
+        if known:
+            return float(sum(known))
+    return None
 
 
 def _first(counters: Counters, *names: str) -> float | None:
@@ -110,12 +120,37 @@ def _ways(ops: tuple[str, ...]) -> Compute:
 
 
 def _wavefronts_and_ideal(counters: Counters, op: str) -> tuple[float, float] | None:
-    """None where the wide accesses' conflict-free number is not known: instructions alone would overstate ways."""
+    """From the kernel's conflict counter, else from its instructions' ideal numbers.
+
+    None where neither is known: instructions alone would overstate the ways of 64- and 128-bit accesses.
+    """
     wavefronts = _first(counters, m.shared_wavefronts(op))
     conflicts = _first(counters, m.shared_conflicts(op))
-    if wavefronts is None or conflicts is None:
-        return None
-    return wavefronts, wavefronts - conflicts
+    if wavefronts is not None and conflicts is not None:
+        return wavefronts, wavefronts - conflicts
+    accesses = [
+        (part[m.shared_wavefronts(op)], part[m.SHARED_WAVEFRONTS_IDEAL])
+        for part in _by_instruction(counters)
+        if m.shared_wavefronts(op) in part and m.SHARED_WAVEFRONTS_IDEAL in part
+    ]
+    return (sum(one for one, _ in accesses), sum(two for _, two in accesses)) if accesses else None
+
+
+def _by_instruction(counters: Counters) -> Iterator[Mapping[str, float]]:
+    for entry in counters.per_line:
+        part = entry.get("counters")
+        if isinstance(part, Mapping):
+            yield part
+
+
+def _all_ways(result: Result) -> float | None:
+    """Loads, stores and matrix loads where they can be told apart, else every shared access."""
+    counters = counters_of(result)
+    ways = _ways(("ld", "st", "ldsm"))(result)
+    if ways is not None or counters is None:
+        return ways
+    actual, ideal = _first(counters, m.SHARED_WAVEFRONTS), _first(counters, m.SHARED_WAVEFRONTS_IDEAL)
+    return actual / ideal if actual is not None and ideal else None
 
 
 def _from_counters(function: Callable[[Counters], float | None]) -> Compute:
@@ -260,9 +295,7 @@ TABLE: tuple[Derived, ...] = (
     Derived("local_sectors", "count", "counted", "32-byte sectors of local memory (spills, arrays)", _LOCAL),
     Derived("shared_load_ways", "ways", "counted", "wavefronts over conflict-free ones, loads", _ways(("ld",))),
     Derived("shared_store_ways", "ways", "counted", "wavefronts over conflict-free ones, stores", _ways(("st",))),
-    Derived(
-        "bank_conflict_ways", "ways", "counted", "wavefronts over conflict-free ones, all", _ways(("ld", "st", "ldsm"))
-    ),
+    Derived("bank_conflict_ways", "ways", "counted", "wavefronts over conflict-free ones, all", _all_ways),
     Derived("flop_counted", "count", "counted", "FP32, FP64, FP16 operations executed", _from_counters(counted_flop)),
     Derived(
         "flop_per_byte",

@@ -52,6 +52,35 @@ def test_ways_are_wavefronts_over_the_conflict_free_number() -> None:
     assert values["bank_conflict_ways"] == pytest.approx(112 / 41)
 
 
+def test_ways_from_the_instructions_where_the_kernel_has_no_conflict_counter() -> None:
+    """Two 128-bit loads of 4 ideal wavefronts with 8 and 4, a store of 1 with 3."""
+    instructions = [
+        {m.shared_wavefronts("ld"): 8, m.SHARED_WAVEFRONTS_IDEAL: 4},
+        {m.shared_wavefronts("ld"): 4, m.SHARED_WAVEFRONTS_IDEAL: 4},
+        {m.shared_wavefronts("st"): 3, m.SHARED_WAVEFRONTS_IDEAL: 1},
+        {m.INSTRUCTIONS: 1},
+    ]
+    counters = Counters({}, "emulator", 1, 1, per_line=tuple({"counters": part} for part in instructions))
+    values = derived_values(Result("v", "v", {}, {}, Status.OK, counters=counters))
+    assert values["shared_load_ways"] == 1.5
+    assert values["shared_store_ways"] == 3.0
+    assert values["bank_conflict_ways"] == pytest.approx(15 / 9)
+
+
+def test_ways_of_all_accesses_together() -> None:
+    values = derived_values(counted({m.SHARED_WAVEFRONTS: 96, m.SHARED_WAVEFRONTS_IDEAL: 32}))
+    assert values["bank_conflict_ways"] == 3.0
+    assert "shared_load_ways" not in values
+
+
+def test_asynchronous_copies_are_not_counted_twice() -> None:
+    """l1tex counts them among the loads; the sass counters on their own."""
+    both = {m.sectors("ld"): 10, m.sectors("st"): 2, m.sass_sectors("ld"): 6, m.sass_sectors("ldgsts"): 4}
+    assert derived_values(counted(both, work_flop=3840.0))["flop_per_byte"] == 10.0
+    alone = {name: value for name, value in both.items() if name.startswith("smsp")}
+    assert derived_values(counted(alone, work_flop=3200.0))["flop_per_byte"] == 10.0
+
+
 def test_ways_are_unknown_where_the_conflict_free_number_is() -> None:
     values = derived_values(counted({m.shared_instructions("ld"): 10, m.shared_wavefronts("ld"): 40}))
     assert not [name for name in values if name.endswith("ways")]
@@ -66,7 +95,7 @@ def test_flop_of_each_precision() -> None:
 
 def test_the_formula_of_the_yaml_goes_before_counted_flop() -> None:
     """Tensor cores do not count as FFMA."""
-    values = {m.thread_op("ffma"): 0, m.sectors("ld"): 2, m.sass_sectors("ldgsts"): 2}
+    values = {m.thread_op("ffma"): 0, m.sectors("ld"): 2, m.sectors("st"): 2}
     assert derived_values(counted(values, work_flop=1024.0))["flop_per_byte"] == 1024 / (4 * 32)
 
 
