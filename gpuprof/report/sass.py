@@ -158,11 +158,11 @@ def predication_lines(analysis: Analysis) -> Iterator[str]:
     share = 100 * predication.predicated / analysis.instructions if analysis.instructions else 0
     fillers = f", {predication.fillers} of them fillers that do nothing" if predication.fillers else ""
     yield f"{plural(predication.predicated, 'predicated instruction')} ({share:.1f}%){fillers}"
-    for group in _chief_groups(analysis):
-        yield "  " + group_line(group)
-    hidden = len(predication.groups) - min(len(predication.groups), _MOST_GROUPS)
-    if hidden:
-        yield f"  and {plural(hidden, 'more predicate value')} (--json lists all)"
+    gathered = _gather_groups(analysis)
+    for line in gathered[:_MOST_GROUPS]:
+        yield f"  {line}"
+    if len(gathered) > _MOST_GROUPS:
+        yield f"  and {len(gathered) - _MOST_GROUPS} more kinds (--json lists every predicate)"
     became = predication.became_predication
     if became:
         places = list(dict.fromkeys(place(group.source) for group in became))
@@ -174,25 +174,43 @@ def predication_lines(analysis: Analysis) -> Iterator[str]:
         yield f"selects, minima and maxima in place of branches: {names}"
 
 
-def _chief_groups(analysis: Analysis) -> list[Guarded]:
-    """The groups to show: those with memory accesses in the hot loop first."""
-    hot = analysis.hot_loop
+def _gather_groups(analysis: Analysis) -> list[str]:
+    """Predicated code gathered by loop and by what its predicates depend on; memory accesses of loops first."""
+    gathered: dict[tuple[int, str, bool], list[Guarded]] = {}
+    for group in analysis.predication.groups:
+        key = (_loop_number(analysis, group.addresses[0]), group.origins.words(), bool(group.memory))
+        gathered.setdefault(key, []).append(group)
+    ordered = sorted(gathered.items(), key=lambda item: (not item[0][2], not item[0][0], -len(item[1])))
+    return [groups_line(loop, groups) for (loop, _, _), groups in ordered]
 
-    def rank(group: Guarded) -> tuple[bool, bool, int]:
-        inside = hot is not None and any(hot.start <= one < hot.end for one in group.addresses)
-        return (not (inside and group.memory), not group.memory, -len(group.addresses))
 
-    return sorted(analysis.predication.groups, key=rank)[:_MOST_GROUPS]
+def _loop_number(analysis: Analysis, at: int) -> int:
+    """The innermost loop around an address, 0 outside of loops."""
+    inside = [loop for loop in analysis.loops if loop.start <= at < loop.end]
+    return max(inside, key=lambda loop: loop.depth).number if inside else 0
 
 
-def group_line(group: Guarded) -> str:
-    """``@!P2 at 1340: 1 LDG, 4 more under ISETP.GE.OR ... (k.cu:50), from threadIdx.x, ...``."""
-    memory = ", ".join(f"{count} {name}" for name, count in group.memory.items())
-    others = len(group.addresses) - sum(group.memory.values())
-    rest = plural(others, "other") if memory else plural(others, "instruction")
-    what = f"{memory} and {rest}" if memory and others else memory or rest
-    where = f" ({place(group.source)})" if group.source is not None else ""
-    return f"@{group.predicate} from {address(group.addresses[0])}: {what}{where}, depends on {group.origins.words()}"
+def groups_line(loop: int, groups: Sequence[Guarded]) -> str:
+    """``loop 1: 2 LDG and 18 others under @!P4, @!P5 (k.cu:50), a bounds check on threadIdx.x, parameter 1``."""
+    counts: Counter[str] = Counter()
+    total = 0
+    for group in groups:
+        counts.update(group.memory)
+        total += len(group.addresses)
+    memory = ", ".join(f"{count} {name}" for name, count in counts.most_common())
+    others = total - sum(counts.values())
+    if memory and others:
+        what = f"{memory} and {plural(others, 'other')}"
+    else:
+        what = memory or plural(total, "instruction")
+    names = list(dict.fromkeys(f"@{group.predicate}" for group in groups))
+    under = ", ".join(names[:4]) + (" ..." if len(names) > 4 else "")
+    places = list(dict.fromkeys(place(group.source) for group in groups if group.source is not None))
+    where = f" ({', '.join(places[:3])})" if places else ""
+    origins = groups[0].origins
+    bounds = bool(origins.thread and origins.parameters and memory) and not origins.loaded
+    reason = "a bounds check on" if bounds else "depends on"
+    return f"{f'loop {loop}' if loop else 'outside of loops'}: {what} under {under}{where}, {reason} {origins.words()}"
 
 
 def _branch_lines(branches: Sequence[Branch]) -> Iterator[str]:
@@ -231,12 +249,18 @@ def _section(console: Console, title: str) -> None:
 
 
 def _line(console: Console, text: str) -> None:
-    """One indented line, folded at words with a deeper indent."""
-    from rich.padding import Padding
+    """One indented line, folded at words with a deeper indent, no blanks at line ends."""
+    import textwrap
+
     from rich.text import Text
 
-    extra = len(text) - len(text.lstrip())
-    console.print(Padding(Text(text.lstrip()), (0, 0, 0, 2 + extra)))
+    indent = "  " + " " * (len(text) - len(text.lstrip()))
+    folded = textwrap.wrap(
+        text.strip(), max(40, console.width), initial_indent=indent, subsequent_indent=indent + "  ",
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    for line in folded:
+        console.print(Text(line), soft_wrap=True)
 
 
 def print_listing(

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpuprof.report.sass_words import KIND_STYLES, address, control_text
 from gpuprof.sass.analysis import Analysis
-from gpuprof.sass.cfg import call_name, target_address
+from gpuprof.sass.cfg import call_name, is_jump, target_address
 from gpuprof.sass.model import Instruction, SourceLine
 from gpuprof.sass.opcodes import guarded, kind_of
 
@@ -95,9 +95,7 @@ def _note(analysis: Analysis, instruction: Instruction) -> str:
         return f"calls {name}"
     if instruction.targets:
         return "-> " + ", ".join(instruction.targets)
-    if instruction.opcode not in ("BRA", "JMP"):
-        return ""
-    target = target_address(instruction)
+    target = target_address(instruction) if is_jump(instruction) else None
     if target is None:
         return ""
     heads = {loop.start: loop.number for loop in analysis.loops}

@@ -137,9 +137,13 @@ def target_address(instruction: Instruction) -> int | None:
     return None
 
 
-def is_subroutine_call(instruction: Instruction) -> bool:
-    """Whether it is a CALL."""
-    return instruction.opcode in _CALLS
+def is_jump(instruction: Instruction) -> bool:
+    """A branch to a label: also the CALL.REL.NOINC to a plain label, with which ptxas leaves a loop now and then."""
+    if instruction.opcode in _JUMPS:
+        return True
+    if instruction.opcode not in _CALLS or len(instruction.operands) != 1:
+        return False
+    return instruction.operands[0].kind is OperandKind.LABEL and instruction.operands[0].name.startswith(".L")
 
 
 def call_name(instruction: Instruction) -> str | None:
@@ -147,7 +151,7 @@ def call_name(instruction: Instruction) -> str | None:
 
     A call through a register is named ``(pointer)``.
     """
-    if instruction.opcode not in _CALLS:
+    if instruction.opcode not in _CALLS or is_jump(instruction):
         return None
     labels = [operand for operand in instruction.operands if operand.kind is OperandKind.LABEL]
     if not labels or len(instruction.operands) > 1:
@@ -202,13 +206,12 @@ def _blocks(function: Function) -> tuple[tuple[Block, ...], tuple[int, ...]]:
 
 
 def _ends_block(instruction: Instruction) -> bool:
-    opcode = instruction.opcode
-    return opcode in _JUMPS or opcode in _ENDS or opcode in _INDIRECT
+    return is_jump(instruction) or instruction.opcode in _ENDS or instruction.opcode in _INDIRECT
 
 
 def _targets(function: Function, instruction: Instruction, index_of: dict[int, int]) -> list[int]:
     """Indices that an instruction may jump to, fall-through not included."""
-    if instruction.opcode in _JUMPS or (instruction.opcode == "WARPSYNC" and "COLLECTIVE" in instruction.modifiers):
+    if is_jump(instruction) or (instruction.opcode == "WARPSYNC" and "COLLECTIVE" in instruction.modifiers):
         target = target_address(instruction)
         return [index_of[target]] if target in index_of else []
     if instruction.opcode in _INDIRECT:
@@ -220,7 +223,7 @@ def _targets(function: Function, instruction: Instruction, index_of: dict[int, i
 def _successors(function: Function, last: int, index_of: dict[int, int]) -> list[int]:
     instruction = function.instructions[last]
     targets = _targets(function, instruction, index_of)
-    if instruction.opcode in _JUMPS:
+    if is_jump(instruction):
         never = instruction.predicate is not None and instruction.predicate.is_zero and instruction.predicate.negate
         if never:
             return [last + 1]

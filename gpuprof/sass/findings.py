@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
-from gpuprof.sass.cfg import Graph
+from gpuprof.sass.cfg import Graph, call_name
 from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.lanes import LaneEvaluator, Value, ideal_sectors, sectors, wavefronts
 from gpuprof.sass.loops import LoopFacts, outermost, own_indices
@@ -108,7 +109,7 @@ def _is_stack_slot(instruction: Instruction) -> bool:
 
 def _uncoalesced(case: _Case) -> Iterator[Finding]:
     """Global accesses whose lanes provably touch more sectors than their bytes need."""
-    groups: dict[tuple[int, str, int, int, str], list[int]] = {}
+    groups: dict[tuple[int, int, int, str], list[int]] = {}
     for index, instruction in enumerate(case.graph.function.body):
         if (LOADS.get(instruction.opcode) or STORES.get(instruction.opcode)) != "global":
             continue
@@ -119,12 +120,13 @@ def _uncoalesced(case: _Case) -> Iterator[Finding]:
         touched, ideal = sectors(value, size), ideal_sectors(size)
         if touched > ideal:
             loop = case.loop_at(index)
-            key = (loop.number if loop else 0, instruction.opcode, touched, ideal, _stride_words(value))
+            key = (loop.number if loop else 0, touched, ideal, _stride_words(value))
             groups.setdefault(key, []).append(index)
-    for (number, opcode, touched, ideal, stride), indices in groups.items():
+    for (number, touched, ideal, stride), indices in groups.items():
         place = f"in loop {number}" if number else "outside of loops"
         weight = (60 if number else 30) + 10 * case.depth(indices[0]) + min(20, 20 * touched / ideal / 8)
-        what = f"{opcode} touch {touched} sectors per request where {ideal} hold the data ({stride})"
+        names = " and ".join(sorted({case.code(index).opcode for index in indices}))
+        what = f"{names} touch {touched} sectors per request where {ideal} hold the data ({stride})"
         yield _finding(
             case, "uncoalesced", weight, indices, what, place,
             "let consecutive threadIdx.x touch consecutive addresses, or go through shared memory",
@@ -132,13 +134,13 @@ def _uncoalesced(case: _Case) -> Iterator[Finding]:
 
 
 def _stride_words(value: Value) -> str:
-    if value.scaled:
-        names = " and ".join(name for name, _ in value.scaled)
-        return f"lanes are {names} apart"
-    steps = {after - before for before, after in zip(value.known, value.known[1:], strict=False)}
-    if len(steps) == 1:
-        return f"lanes are {steps.pop()} bytes apart"
-    return "lanes are scattered"
+    """How far apart neighbouring lanes are, in words."""
+    step = Counter(after - before for before, after in pairwise(value.known)).most_common(1)[0][0]
+    names = " and ".join(name for name, _ in value.scaled)
+    if any(all(after != before for before, after in pairwise(lanes)) for _, lanes in value.scaled):
+        return f"neighbouring lanes are a multiple of {names} apart"
+    rows = f", rows a multiple of {names} apart" if names else ""
+    return f"neighbouring lanes are {step} bytes apart{rows}"
 
 
 def _bank_conflicts(case: _Case) -> Iterator[Finding]:
@@ -214,7 +216,7 @@ def _slow_integer(case: _Case) -> Iterator[Finding]:
     """Division (a call, or the reciprocal sequence) and conversions in a hot loop."""
     for loop in case.loops:
         indices = own_indices(case.graph, loop.number)
-        calls = [index for index in indices if case.code(index).opcode == "CALL"]
+        calls = [index for index in indices if call_name(case.code(index)) is not None]
         named = [name for name in loop.calls if any(word in name for word in _DIVISION_CALLS)]
         if calls and named:
             yield _finding(

@@ -15,8 +15,10 @@ from gpuprof.sass.roles import Register
 from gpuprof.sass.trip import Trip, trip_of
 
 _MATH = frozenset(MATH_OPCODES)
-_ACCUMULATING = {"FFMA": 3, "DFMA": 3, "HFMA2": 3, "FFMA2": 3, "HMMA": 3, "IMMA": 3, "DMMA": 3, "QMMA": 3, "FADD": -1,
-                 "DADD": -1, "HADD2": -1, "IDP": 3}  # fmt: skip
+_ADDS = frozenset(("FADD", "DADD", "HADD2"))
+_ACCUMULATING = _ADDS | frozenset(
+    ("FFMA", "DFMA", "HFMA2", "FFMA2", "HMMA", "IMMA", "DMMA", "QMMA", "OMMA", "BMMA", "IDP")
+)
 
 
 @dataclass(frozen=True)
@@ -191,8 +193,7 @@ def chain_lengths(graph: Graph, flow: Dataflow, indices: Sequence[int], math: st
             for register in writes:
                 chain_of.pop(register, None)
             continue
-        addend = _addend(instruction)
-        chain = chain_of.get(addend) if addend is not None else None
+        chain = next((chain_of[one] for one in _addends(instruction) if one in chain_of), None)
         if chain is None:
             chain = len(chains)
             chains.append(0)
@@ -203,10 +204,7 @@ def chain_lengths(graph: Graph, flow: Dataflow, indices: Sequence[int], math: st
     return chains
 
 
-def _addend(instruction: Instruction) -> Register | None:
-    position = _ACCUMULATING[instruction.opcode]
-    if position >= len(instruction.operands):
-        return None
-    operand = instruction.operands[position]
-    is_register = operand.kind is OperandKind.REGISTER and not operand.is_zero
-    return ("R", operand.index) if is_register else None
+def _addends(instruction: Instruction) -> list[Register]:
+    """The registers that may carry the sum so far: the third source of a multiply-add, either source of an add."""
+    sources = instruction.operands[1:] if instruction.opcode in _ADDS else instruction.operands[3:4]
+    return [("R", one.index) for one in sources if one.kind is OperandKind.REGISTER and not one.is_zero]

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpuprof.sass.cfg import Graph, target_address
+from gpuprof.sass.cfg import Graph, is_jump, target_address
 from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.loops import outermost
 from gpuprof.sass.model import Instruction, Operand, OperandKind, SourceLine
@@ -20,7 +20,7 @@ from gpuprof.sass.origins import Origins, Tracer
 _FLAG_FILE = {OperandKind.PREDICATE: "P", OperandKind.UNIFORM_PREDICATE: "UP"}
 _SELECTS = frozenset(("SEL", "FSEL", "USEL", "IMNMX", "FMNMX", "FMNMX3", "VIMNMX", "VIMNMX3", "VIADDMNMX", "HMNMX2",
                       "DMNMX", "UIMNMX", "UVIMNMX"))  # fmt: skip
-_JUMPS = frozenset(("BRA", "EXIT", "RET", "JMP"))
+_ENDS = frozenset(("EXIT", "RET"))
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Predication:
 def predication_of(graph: Graph, flow: Dataflow, tracer: Tracer) -> Predication:
     """The predication and branches of a function, padding left out."""
     code = graph.function.body
-    guards = [(index, one) for index, one in enumerate(code) if guarded(one) and one.opcode not in _JUMPS]
+    guards = [(index, one) for index, one in enumerate(code) if guarded(one) and not _leaves(one)]
     fillers = sum(_never(one.predicate) for _, one in guards)
     return Predication(
         predicated=len(guards),
@@ -85,6 +85,11 @@ def predication_of(graph: Graph, flow: Dataflow, tracer: Tracer) -> Predication:
         branches=_branches(graph, flow, tracer),
         selects=dict(Counter(one.opcode for one in code if one.opcode in _SELECTS).most_common()),
     )
+
+
+def _leaves(instruction: Instruction) -> bool:
+    """A branch or an exit."""
+    return instruction.opcode in _ENDS or is_jump(instruction)
 
 
 def _never(predicate: Operand | None) -> bool:
@@ -113,7 +118,7 @@ def _branched_values(graph: Graph, flow: Dataflow) -> set[tuple[str, tuple[int, 
     """The predicate values that some branch or exit reads."""
     found = set()
     for index, instruction in enumerate(graph.function.body):
-        if instruction.opcode in _JUMPS and is_conditional_branch(instruction):
+        if _leaves(instruction) and is_conditional_branch(instruction):
             for flag in _flags(instruction):
                 sites = flow.definitions(index, (_FLAG_FILE[flag.kind], flag.index)).sites
                 found.add((flag.text.lstrip("!"), tuple(sorted(sites))))
@@ -148,12 +153,12 @@ def _group(
 def _branches(graph: Graph, flow: Dataflow, tracer: Tracer) -> tuple[Branch, ...]:
     found = []
     for index, instruction in enumerate(graph.function.body):
-        if instruction.opcode not in _JUMPS or not is_conditional_branch(instruction):
+        if not _leaves(instruction) or not is_conditional_branch(instruction):
             continue
         flags = _flags(instruction)
         origins = [tracer.of_register(index, (_FLAG_FILE[flag.kind], flag.index)) for flag in flags]
         by_construction = all(flag.kind is OperandKind.UNIFORM_PREDICATE for flag in flags) and bool(flags)
-        target = target_address(instruction) if instruction.opcode == "BRA" else None
+        target = target_address(instruction) if is_jump(instruction) else None
         loop = graph.loop_of(graph.block_of[index])
         found.append(
             Branch(

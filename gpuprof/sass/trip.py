@@ -210,7 +210,7 @@ class _Analysis:
         origins = self._bound_origins(found)
         if origins.loaded or origins.exchanged:
             return Trip("data", None, f"bound comes from {origins.words()}", step=step)
-        where = str(bound) if bound is not None else self._bound_words(found, origins)
+        where = str(bound - found.induction.offset) if bound is not None else self._bound_words(found, origins)
         first = str(start) if start is not None else "a run-time start"
         return Trip("run time", None, f"{first} by {step:+d} while {_SIGNS[found.stay]} {where}", step=step)
 
