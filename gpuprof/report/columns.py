@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from gpuprof.report import units
 from gpuprof.report.layout import ALWAYS, Column
@@ -182,6 +182,11 @@ COUNTED: tuple[Head, ...] = (
     Head("lane efficiency", "lanes\nactive", 78, value_text("lane_efficiency")),
     MAX_ABS,
     Head("blocks run", "blocks run", 55, _blocks, hide=("all",)),
+)
+
+#: The counters' own columns, below times in importance.
+COUNTED_BESIDE_TIMES: tuple[Head, ...] = tuple(
+    replace(head, priority=head.priority - 45) for head in COUNTED if head not in TIMED
 )
 
 SASS: tuple[Head, ...] = (

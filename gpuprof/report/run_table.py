@@ -5,8 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from gpuprof.report.columns import BUILT, COUNTED, SASS, STATUS_STYLES, TIMED, Head, draw, rows_of, status_word
+from gpuprof.report.columns import (
+    BUILT,
+    COUNTED,
+    COUNTED_BESIDE_TIMES,
+    SASS,
+    STATUS_STYLES,
+    TIMED,
+    Head,
+    draw,
+    rows_of,
+    status_word,
+)
 from gpuprof.report.tables import print_columns
+from gpuprof.report.verdict import verdict
 from gpuprof.report.words import coverage_lines, describe_difference, head_lines, shortened
 from gpuprof.results.model import Run, Status
 
@@ -31,19 +43,20 @@ def render_run(run: Run, console: Console, *, sass: bool = False) -> None:
 
 
 def heads_for(run: Run, *, sass: bool = False) -> tuple[Head, ...]:
-    """The columns for what this run has: times, counters, or builds only."""
-    if any(result.timing is not None for result in run.results):
-        heads = TIMED
-    elif any(result.counters is not None or result.ncu is not None for result in run.results):
-        heads = COUNTED
+    """The columns for what this run has: times, counters, both, or builds only."""
+    timed = any(result.timing is not None for result in run.results)
+    counted = any(result.counters is not None or result.ncu is not None for result in run.results)
+    if timed:
+        heads = (*TIMED, *COUNTED_BESIDE_TIMES) if counted else TIMED
     else:
-        heads = BUILT
+        heads = COUNTED if counted else BUILT
     return (*heads, *SASS) if sass else heads
 
 
 def below(run: Run) -> Iterator[tuple[str, str]]:
     """(style, line): failures with their reasons, expectations that failed, warnings, notes."""
     yield from _failures(run)
+    yield from _verdicts(run)
     yield from _expectations(run)
     yield from _warnings(run)
     yield from (("dim", line) for line in coverage_lines(run))
@@ -66,6 +79,17 @@ def _failures(run: Run) -> Iterator[tuple[str, str]]:
         yield style, f"{result.variant}: {status_word(result)}: {reason}"
         for line in describe_difference(result):
             yield "", f"    {line}"
+
+
+def _verdicts(run: Run) -> Iterator[tuple[str, str]]:
+    """What bounds each variant, where ncu's rates say so."""
+    for result in run.results:
+        said = verdict(result) if result.ncu is not None else None
+        if said is not None and said.side:
+            yield "", f"{result.variant}: {said.text}"
+    for result in run.results:
+        if result.ncu is None and "ncu" in result.missing and result.status is Status.OK:
+            yield "yellow", f"{result.variant}: no counters by ncu: {result.missing['ncu']}"
 
 
 def _expectations(run: Run) -> Iterator[tuple[str, str]]:

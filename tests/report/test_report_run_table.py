@@ -16,8 +16,9 @@ from rich.console import Console
 
 from gpuprof.report.console import make_console
 from gpuprof.report.run_table import render_run
+from gpuprof.results import metrics
 from gpuprof.results.json import from_json, read_run, to_json
-from gpuprof.results.model import Result, Run, Status, Verification
+from gpuprof.results.model import Counters, Result, Run, Status, Verification
 
 HERE = Path(__file__).parent
 DATA = HERE.parent / "results" / "data"
@@ -78,6 +79,21 @@ def test_rows_in_words() -> None:
     }
     for words, result in cases.items():
         assert words in render(replace(run, results=(run.results[1], result)), 100)
+
+
+def test_times_and_ncus_counters_stand_in_one_table() -> None:
+    run = read_run(DATA / "gpu_run.json")
+    rates = {metrics.COMPUTE_PERCENT: 20.0, metrics.MEMORY_PERCENT: 93.0, metrics.DRAM_PERCENT: 93.0}
+    counts = {metrics.INSTRUCTIONS: 154_664_960, metrics.sectors("ld"): 8, metrics.requests("ld"): 2}
+    counted = replace(run.results[0], ncu=Counters({**rates, **counts}, "ncu", 4096, 4096))
+    refused = replace(run.results[1], missing={"ncu": "no permission for the GPU's counters"})
+    text = render(replace(run, results=(counted, refused)), 140)
+    row = next(line for line in text.splitlines() if line.startswith("naive"))
+    assert "873.4 µs" in row
+    assert "154.7M" in row
+    assert "counted by Nsight Compute" in text
+    assert "naive: bound by DRAM bandwidth (93% of peak)" in text
+    assert "tiled/TILE=16: no counters by ncu: no permission" in text
 
 
 def test_nothing_was_run() -> None:
