@@ -15,10 +15,10 @@ from gpuprof.device.opening import open_device
 from gpuprof.device.process import Failure, serve_connection
 from gpuprof.device.session import Session, StepCounters
 from gpuprof.errors import DeviceMemoryError, GpuprofError, LaunchError
+from gpuprof.profile.comparing import Comparer
 from gpuprof.profile.counting import counters_of
 from gpuprof.profile.messages import Check, Checked, Done, Drop, Load, Open, Opened, Sample, Sampled
-from gpuprof.profile.tolerance import default_tolerance
-from gpuprof.profile.verify import OutputCheck, compare_output, digest, summarize, unchecked
+from gpuprof.profile.verify import OutputCheck, summarize, unchecked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,6 +33,7 @@ class Worker:
         self._session: Session | None = None
         self._monitor = GpuMonitor(None)
         self._timed: dict[str, Job] = {}
+        self._comparer = Comparer()
         self._handlers: dict[type, Callable[[Any], object]] = {
             Open: self._open,
             Check: self._check,
@@ -92,11 +93,10 @@ class Worker:
             outputs = self.session.outputs(job)
             if request.save:
                 save_outputs(outputs, request.save[seed])
-            if not digests:
-                digests = {name: digest(array) for name, array in outputs.items()}
-            if request.references:
-                checks, why = compare_all(request, request.references[seed], outputs, self._masks(job, counted))
-                parts += checks
+            references = request.references[seed] if request.references else {}
+            found = self._comparer.compare(request, references, outputs, self._masks(job, counted))
+            parts += found.checks
+            why, digests = found.why, digests or dict(found.digests)
         self._timed[request.jobs[0].label] = request.jobs[0]
         return Checked(self._verdict(request, parts, why, digests), counters_of(counted), damage)
 
@@ -136,32 +136,6 @@ class Worker:
     def _drop(self, request: Drop) -> Done:
         self._timed.pop(request.label, None)
         return Done()
-
-
-def compare_all(
-    request: Check,
-    references: Mapping[str, Path],
-    outputs: Mapping[str, NDArray[np.generic]],
-    written: Mapping[str, NDArray[np.bool_] | None],
-) -> tuple[list[OutputCheck], str]:
-    """Every referenced output compared, and the tolerance's source."""
-    checks, rules = [], []
-    for name, path in references.items():
-        want = np.load(path, mmap_mode="r")
-        got = outputs[name]
-        tolerance = request.tolerance
-        if tolerance is None:
-            tolerance = default_tolerance(got.dtype.name, request.reductions.get(name, 1), want)
-        rules.append(describe(tolerance.source, tolerance.rtol, tolerance.atol))
-        checks.append(compare_output(name, got, want, tolerance, written.get(name)))
-    return checks, "; ".join(dict.fromkeys(rules))
-
-
-def describe(source: str, rtol: float, atol: float) -> str:
-    """The tolerance in words: which numbers, and where they come from."""
-    return (
-        f"tolerance rtol {rtol:g}, atol {atol:g} from the YAML" if source == "yaml" else f"tolerance by rule: {source}"
-    )
 
 
 def save_outputs(outputs: Mapping[str, NDArray[np.generic]], folder: Path) -> None:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from gpuprof.experiment.model import Buffer, Fill, Tolerance
+from gpuprof.profile.comparing import Comparer
+from gpuprof.profile.messages import Check
 from gpuprof.profile.picture import picture, where_wrong
 from gpuprof.profile.tolerance import default_tolerance, reduction_length
-from gpuprof.profile.verify import compare_output, explain, summarize, unchecked
+from gpuprof.profile.verify import OutputCheck, compare_output, explain, summarize, unchecked
 
 EXACT = Tolerance(0.0, 0.0)
 
@@ -133,3 +137,21 @@ def test_the_rule_takes_a_float32_product_and_refuses_a_half_product() -> None:
     assert compare_output("C", a @ b, want, rule).wrong == 0
     half = (a.astype(np.float16) @ b.astype(np.float16)).astype(np.float32)
     assert compare_output("C", half, want, rule).wrong > 0
+
+
+def test_equal_outputs_are_compared_once_and_other_bits_again(tmp_path: Path) -> None:
+    want = tmp_path / "want.npy"
+    np.save(want, np.zeros(4))
+    request = Check((), (), EXACT, {}, 0xFF)
+    comparer = Comparer()
+
+    def compare(values: list[float]) -> OutputCheck:
+        found = comparer.compare(request, {"C": want}, {"C": np.array(values, np.float32)}, {})
+        (check,) = found.checks
+        return check
+
+    first = compare([0.0, 0.0, 0.0, 0.0])
+    assert compare([0.0, 0.0, 0.0, 0.0]) is first
+    assert compare([0.0, -0.0, 0.0, 0.0]) is not first  # equal in value, another bit
+    assert compare([0.0, 1.0, 0.0, 0.0]).wrong == 1
+    assert compare([0.0, np.nan, 0.0, 0.0]).wrong == 1

@@ -1,0 +1,141 @@
+"""The same GEMM space with Kernel Tuner (its pycuda backend) and with gpuprof: wall time, coverage, the best variant.
+
+    python benchmarks/kernel_tuner.py [--out FOLDER] [--only gpuprof|kernel_tuner]
+
+Needs a GPU, pycuda and kernel_tuner 1.5. Both verify every variant against the same product in float64, both time 20
+launches of each, and both start with an empty cache in a process of their own.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+CONFIG = HERE / "tuner_gemm.yaml"
+LIMIT = 0.2  #: gpuprof's share of Kernel Tuner's wall time
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a tool took and found. ``best`` is the parameters of the fastest variant."""
+
+    tool: str
+    seconds: float
+    variants: int
+    failed: int
+    best: dict[str, int]
+    best_us: float
+
+
+def with_gpuprof(folder: Path) -> Outcome:
+    """The command line, from an empty cache."""
+    from gpuprof.results.json import from_json
+    from gpuprof.results.model import Status
+
+    target = folder / "gpuprof_tuner.json"
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "GPUPROF_CACHE_DIR": cache}
+        command = [sys.executable, "-m", "gpuprof", "run", str(CONFIG), "--json", str(target), "--no-history"]
+        started = time.perf_counter()
+        subprocess.run(command, env=environment, stdout=subprocess.DEVNULL)
+        seconds = time.perf_counter() - started
+    run = from_json(target.read_text(encoding="utf-8"))
+    timed = [(result.timing.median_us, result) for result in run.results if result.timing is not None]
+    best_us, best = min(timed, key=lambda pair: pair[0])
+    failed = sum(result.status is not Status.OK for result in run.results)
+    parameters = {name: int(value) for name, value in best.parameters.items()}
+    return Outcome("gpuprof", seconds, len(run.results), failed, parameters, best_us)
+
+
+def with_kernel_tuner(folder: Path) -> Outcome:
+    """A child, so that imports and the context count for both tools alike."""
+    target = folder / "kernel_tuner.json"
+    started = time.perf_counter()
+    subprocess.run([sys.executable, __file__, "--tune", str(target)], check=True, stdout=subprocess.DEVNULL)
+    seconds = time.perf_counter() - started
+    rows: list[dict[str, Any]] = json.loads(target.read_text(encoding="utf-8"))
+    good = [row for row in rows if isinstance(row["time"], float)]
+    best = min(good, key=lambda row: float(row["time"]))
+    names = ("block_size_x", "block_size_y", "TM", "TN", "BK")
+    parameters = {name: int(best[name]) for name in names}
+    return Outcome("Kernel Tuner", seconds, len(rows), len(rows) - len(good), parameters, best["time"] * 1e3)
+
+
+def tune(target: Path) -> None:
+    """In the child: the same space, inputs, verification and number of launches."""
+    import importlib
+
+    import numpy as np
+
+    from gpuprof import experiment as experiments
+    from gpuprof.experiment.fills import materialize
+
+    sys.path = [entry for entry in sys.path if Path(entry).resolve() != HERE.resolve()]  # this file has its name
+    kernel_tuner: Any = importlib.import_module("kernel_tuner")
+    variants = experiments.load(CONFIG).variants
+    sizes, buffers = variants[0].sizes, variants[0].buffers
+    a, b = materialize(buffers["A"]), materialize(buffers["B"])
+    c = np.zeros(buffers["C"].shape, np.float32)
+    want = (a.astype(np.float64) @ b.astype(np.float64)).astype(np.float32)
+    points = [{name: int(value) for name, value in variant.parameters.items()} for variant in variants]
+    parameters = {name: sorted({point[name] for point in points}) for name in points[0]}
+    wanted = {tuple(sorted(point.items())) for point in points}
+    results, _ = kernel_tuner.tune_kernel(
+        "tuner_gemm",
+        str(HERE / "tuner_gemm.cu"),
+        (sizes["N"], sizes["M"]),
+        [np.int32(sizes["M"]), np.int32(sizes["N"]), np.int32(sizes["K"]), a, b, c],
+        parameters,
+        grid_div_x=["block_size_x", "TN"],
+        grid_div_y=["block_size_y", "TM"],
+        restrictions=lambda point: tuple(sorted((name, point[name]) for name in parameters)) in wanted,
+        answer=[None, None, None, None, None, want],
+        atol=1e-2,
+        lang="CUDA",
+        iterations=20,
+    )
+    target.write_text(json.dumps(results, default=str), encoding="utf-8")
+
+
+def main() -> None:
+    """Print both, and whether gpuprof kept within its share."""
+    if sys.argv[1:2] == ["--tune"]:
+        tune(Path(sys.argv[2]))
+        return
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--out", type=Path, default=Path("."))
+    parser.add_argument("--only", choices=("gpuprof", "kernel_tuner"))
+    options = parser.parse_args()
+    options.out.mkdir(parents=True, exist_ok=True)
+    tools = {"gpuprof": with_gpuprof, "kernel_tuner": with_kernel_tuner}
+    outcomes = [work(options.out) for name, work in tools.items() if options.only in (None, name)]
+    lines = [
+        "| tool | wall time, s | variants | failed | best | best, us |",
+        "| :--- | ---: | ---: | ---: | :--- | ---: |",
+    ]
+    for outcome in outcomes:
+        best = " ".join(f"{name}={value}" for name, value in outcome.best.items())
+        lines.append(
+            f"| {outcome.tool} | {outcome.seconds:.1f} | {outcome.variants} | {outcome.failed} | {best} "
+            f"| {outcome.best_us:.1f} |"
+        )
+    (options.out / "kernel_tuner.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    print("\n".join(lines))
+    if len(outcomes) == 2:
+        share = outcomes[0].seconds / outcomes[1].seconds
+        same = outcomes[0].best == outcomes[1].best
+        print(f"gpuprof took {share:.1%} of Kernel Tuner's time (limit {LIMIT:.0%}); same best variant: {same}")
+        sys.exit(int(share > LIMIT or not same))
+
+
+if __name__ == "__main__":
+    main()
