@@ -1,0 +1,42 @@
+"""Host functions: built into a shared library, called through ctypes, cached."""
+
+from __future__ import annotations
+
+import ctypes
+from pathlib import Path
+
+import pytest
+
+from gpuprof.errors import BuildError
+from gpuprof.toolchain import Toolchain
+from gpuprof.toolchain.hostlib import build_shared_library
+
+SOURCE = """
+#include <cuda_runtime.h>
+__global__ void inside(int* p) { *p = 1; }
+extern "C" int answer(int x, cudaStream_t) { return x * FACTOR; }
+"""
+
+
+def test_a_library_is_built_once_and_called(tools: Toolchain, tmp_path: Path) -> None:
+    source = tmp_path / "host code.cu"
+    source.write_text(SOURCE)
+    first = build_shared_library(tools, source, {"FACTOR": "3"}, cache_dir=tmp_path / "cache")
+    written = first.stat().st_mtime_ns
+    assert ctypes.CDLL(str(first)).answer(14, None) == 42
+    assert build_shared_library(tools, source, {"FACTOR": "3"}, cache_dir=tmp_path / "cache") == first
+    assert first.stat().st_mtime_ns == written
+    first.write_bytes(b"damaged")
+    again = build_shared_library(tools, source, {"FACTOR": "3"}, cache_dir=tmp_path / "cache")
+    assert again.read_bytes()[:4] == b"\x7fELF"
+
+
+def test_what_cannot_be_built(tools: Toolchain, tmp_path: Path) -> None:
+    with pytest.raises(BuildError, match="no such source file"):
+        build_shared_library(tools, tmp_path / "gone.cu", cache_dir=tmp_path / "cache")
+    source = tmp_path / "k.cu"
+    source.write_text(SOURCE)
+    with pytest.raises(BuildError, match=r"libnowhere was not found beside nvcc.*pip install nvidia-nowhere"):
+        build_shared_library(tools, source, {"FACTOR": "3"}, ["nowhere"], cache_dir=tmp_path / "cache")
+    with pytest.raises(BuildError, match=r"k\.cu:4: .*FACTOR"):
+        build_shared_library(tools, source, cache_dir=tmp_path / "cache")
