@@ -208,7 +208,16 @@ def f2f(insn: Decoded) -> Execute:
         return _to_single(insn, read, mode)
     narrow = to_half if to == "F16" else to_bfloat
     clamp = saturate if insn.has("SAT") else (lambda value: value)
+    if source == "F64" and to == "F16":
+        return lambda lanes: lanes.set_u32(form.result, _double_to_half(clamp(read(lanes)), mode))
     return lambda lanes: lanes.set_u32(form.result, narrow(clamp(read(lanes)), mode).astype(np.uint32))
+
+
+def _double_to_half(value: Any, mode: str) -> U32:
+    """As ``to_half``, but a NaN keeps the upper bits of its payload and is made quiet (an H200)."""
+    payload = (value.view(np.uint64) >> np.uint64(42)).astype(np.uint32) & np.uint32(0x3FF)
+    sign = (value.view(np.uint64) >> np.uint64(48)).astype(np.uint32) & np.uint32(0x8000)
+    return np.where(np.isnan(value), sign | np.uint32(0x7E00) | payload, to_half(value, mode).astype(np.uint32))
 
 
 def _to_single(insn: Decoded, read: Callable[[Lanes], Any], mode: str) -> Execute:
@@ -220,7 +229,11 @@ def _to_single(insn: Decoded, read: Callable[[Lanes], Any], mode: str) -> Execut
         result = round_double(value, None, mode) if value.dtype == np.float64 else value
         if flushes:
             result = flush(result)
-        lanes.set_f32(form.result, saturate(result) if saturates else canonical(result))
+        if saturates:
+            result = saturate(result)
+        elif value.dtype != np.float64:  # a double's NaN keeps its payload
+            result = canonical(result)
+        lanes.set_f32(form.result, result)
 
     return execute
 
@@ -251,12 +264,17 @@ def _narrower(insn: Decoded) -> Callable[[Any], Any]:
 
     def convert(value: F32) -> Any:
         if insn.has("RELU"):
-            value = np.where(np.isnan(value), value, np.maximum(value, np.float32(0)) + np.float32(0))
+            value = _rectified(value)
         if insn.has("SATFINITE"):
             value = np.clip(value, -largest, largest)
         return narrow(value, mode)
 
     return convert
+
+
+def _rectified(value: F32) -> F32:
+    """Negative numbers and -0 as +0; NaN stays."""
+    return np.where(np.isnan(value), value, np.maximum(value, np.float32(0)) + np.float32(0))
 
 
 def _pack_pair(insn: Decoded) -> Execute:
@@ -304,13 +322,32 @@ def _small_floats(insn: Decoded, how: str, name: str) -> Execute:
         raise NotCovered(f"{insn.instruction.mnemonic}: {how}")
     expect_sources(insn, form, 3)
     a, b, c = form.sources
+    rectify = _rectified if insn.has("RELU") else (lambda value: value)
 
     def pack(lanes: Lanes) -> None:
-        high, low = (encode_small(lanes.f32(source), kind).astype(np.uint32) for source in (a, b))
+        high, low = (encode_small(rectify(lanes.f32(source)), kind).astype(np.uint32) for source in (a, b))
         pair = low | high << np.uint32(8)
         lanes.set_u32(form.result, pair | lanes.u32(c) << np.uint32(16))
 
     return pack
+
+
+@semantics("F2IP")
+def f2ip(insn: Decoded) -> Execute:
+    """Two float32 to saturated bytes, a above b, below the bits of c."""
+    allow(insn, ("U8", "S8", "F32", "NTZ", "FTZ"), WHOLE)
+    form = arithmetic_form(insn)
+    expect_sources(insn, form, 3)
+    a, b, c = form.sources
+    whole, clamp = WHOLE[pick(insn, WHOLE, "RN")], saturating(pick(insn, ("U8", "S8")))
+    readers = [float_reader("F32", source, ftz=insn.has("FTZ")) for source in (a, b)]
+
+    def execute(lanes: Lanes) -> None:
+        numbers = [np.nan_to_num(whole(read(lanes)).astype(np.float64), nan=0.0) for read in readers]
+        high, low = (clamp(np.clip(number, -(2.0**31), 2.0**31)) & np.uint32(0xFF) for number in numbers)
+        lanes.set_u32(form.result, (high << np.uint32(8)) | low | (lanes.u32(c) << np.uint32(16)))
+
+    return execute
 
 
 @semantics("I2I", "UI2I")

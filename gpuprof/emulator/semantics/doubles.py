@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,7 +27,26 @@ from gpuprof.emulator.semantics.forms import (
 if TYPE_CHECKING:
     from gpuprof.emulator.semantics.base import F64, Bool, Lanes
 
-#: What an invalid operation returns; a NaN operand comes back with its payload, made quiet, as on the CPU.
+QUIET = np.uint64(1 << 51)
+
+
+def with_nan_of(result: F64, *operands: F64) -> F64:
+    """``result`` with each NaN that comes from an operand: that operand's payload, made quiet.
+
+    Of several NaN operands the first in the order given counts: b, c, a (an H200, tests/hardware/questions). An invalid
+    operation gives 0xfff8000000000000, as on x86.
+    """
+    if not np.isnan(np.max(result)):
+        return result
+    for operand in reversed(operands):
+        quiet = (operand.view(np.uint64) | QUIET).view(np.float64)
+        result = np.where(np.isnan(operand), quiet, result)
+    invalid = np.isnan(result)
+    for operand in operands:
+        invalid = invalid & ~np.isnan(operand)
+    return np.where(invalid, INVALID_NAN, result)
+
+
 INVALID_NAN = np.uint64(0xFFF8000000000000).view(np.float64)
 
 
@@ -39,9 +58,13 @@ def dadd(insn: Decoded) -> Execute:
     expect_sources(insn, form, 2)
     a, b = form.sources
     mode = pick(insn, ROUNDINGS, "RN")
-    if mode == "RN":
-        return lambda lanes: lanes.set_f64(form.result, lanes.f64(a) + lanes.f64(b))
-    return lambda lanes: lanes.set_f64(form.result, sum_double(lanes.f64(a), lanes.f64(b), mode))
+    compute = np.add if mode == "RN" else partial(sum_double, mode=mode)
+
+    def execute(lanes: Lanes) -> None:
+        x, y = lanes.f64(a), lanes.f64(b)
+        lanes.set_f64(form.result, with_nan_of(compute(x, y), y, x))
+
+    return execute
 
 
 @semantics("DMUL")
@@ -52,9 +75,13 @@ def dmul(insn: Decoded) -> Execute:
     expect_sources(insn, form, 2)
     a, b = form.sources
     mode = pick(insn, ROUNDINGS, "RN")
-    if mode == "RN":
-        return lambda lanes: lanes.set_f64(form.result, lanes.f64(a) * lanes.f64(b))
-    return lambda lanes: lanes.set_f64(form.result, product_double(lanes.f64(a), lanes.f64(b), mode))
+    compute = np.multiply if mode == "RN" else partial(product_double, mode=mode)
+
+    def execute(lanes: Lanes) -> None:
+        x, y = lanes.f64(a), lanes.f64(b)
+        lanes.set_f64(form.result, with_nan_of(compute(x, y), y, x))
+
+    return execute
 
 
 @semantics("DFMA")
@@ -65,12 +92,20 @@ def dfma(insn: Decoded) -> Execute:
     expect_sources(insn, form, 3)
     a, b, c = form.sources
     mode = pick(insn, ROUNDINGS, "RN")
-    return lambda lanes: lanes.set_f64(form.result, fused_double(lanes.f64(a), lanes.f64(b), lanes.f64(c), mode))
+
+    def execute(lanes: Lanes) -> None:
+        x, y, z = lanes.f64(a), lanes.f64(b), lanes.f64(c)
+        lanes.set_f64(form.result, with_nan_of(fused_double(x, y, z, mode), y, z, x))
+
+    return execute
 
 
 @semantics("DSETP")
 def dsetp(insn: Decoded) -> Execute:
-    """Pu = (a cmp b) bop Pp, Pv its complement bop Pp; MIN, MAX: Pu = a is the smaller (larger), Pv = unordered."""
+    """Pu = (a cmp b) bop Pp, Pv its complement bop Pp; MIN, MAX: Pu = a is the one, Pv = both are NaN.
+
+    -0 is below +0 for MIN and MAX, and a number comes before a NaN (an H200, tests/hardware/questions).
+    """
     allow(insn, FLOAT_COMPARE, BOOLEANS, ("MIN", "MAX"))
     form = comparison_form(insn)
     a, b = form.sources
@@ -86,18 +121,28 @@ def _choose(insn: Decoded, how: str) -> Execute:
     a, b = form.sources
     first, second = wanted(form.predicate_results)
     other = form.predicates[0] if form.predicates else None
-    compare: Callable[[F64, F64], Bool] = np.less if insn.has("MIN") else np.greater
+    smallest = insn.has("MIN")
 
     def execute(lanes: Lanes) -> None:
         x, y = lanes.f64(a), lanes.f64(b)
-        chosen = combine(lanes, how, compare(x, y), other)
-        unordered = combine(lanes, how, np.isnan(x) | np.isnan(y), other)
+        chosen = combine(lanes, how, comes_first(x, y, smallest=smallest), other)
+        neither = combine(lanes, how, np.isnan(x) & np.isnan(y), other)
         if first is not None:
             lanes.set_predicate(first, chosen)
         if second is not None:
-            lanes.set_predicate(second, unordered)
+            lanes.set_predicate(second, neither)
 
     return execute
+
+
+def comes_first(x: F64, y: F64, *, smallest: bool) -> Bool:
+    """Whether the minimum (maximum) of x and y is x; y where both are NaN or equal."""
+    zeros = (x == 0) & (y == 0)
+    if smallest:
+        better = (x < y) | (zeros & np.signbit(x) & ~np.signbit(y))
+    else:
+        better = (x > y) | (zeros & ~np.signbit(x) & np.signbit(y))
+    return better | (np.isnan(y) & ~np.isnan(x))
 
 
 @semantics("DMNMX")
@@ -111,9 +156,8 @@ def dmnmx(insn: Decoded) -> Execute:
 
     def execute(lanes: Lanes) -> None:
         x, y = lanes.f64(a), lanes.f64(b)
-        smallest = lanes.predicate(choose)
-        below = (x < y) | ((x == y) & np.signbit(x))
-        first = np.where(smallest, below, ~below) | np.isnan(y)
-        lanes.set_f64(form.result, np.where(first & ~np.isnan(x), x, y))
+        smallest, largest = (comes_first(x, y, smallest=which) for which in (True, False))
+        first = np.where(lanes.predicate(choose), smallest, largest)
+        lanes.set_f64(form.result, np.where(first, x, y))
 
     return execute

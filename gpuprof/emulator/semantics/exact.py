@@ -88,10 +88,10 @@ SMALL, LARGE = np.float64(2.0**-900), np.float64(2.0**960)
 
 def _is_tame(a: F64, b: F64, c: F64, product: F64, result: F64) -> bool:
     """Whether no lane comes near the ends of the range, or to a zero (whose sign has its own rules)."""
-    if any(value.max() >= LARGE or value.min() <= -LARGE for value in (a, b, c, product)):
+    if any(np.max(value) >= LARGE or np.min(value) <= -LARGE for value in (a, b, c, product)):
         return False
     tame = np.abs(product).min() > SMALL and bool(result.all())
-    return tame and not np.isnan(result.max())  # a NaN operand hides in max() above: nothing compares with it
+    return tame and not np.isnan(np.max(result))  # a NaN operand hides in max() above: nothing compares with it
 
 
 def _special_sum(a: F64, b: F64, c: F64, mode: str) -> F64:

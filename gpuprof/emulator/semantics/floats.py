@@ -11,6 +11,7 @@ few lanes where two roundings could differ from one are found and made exact (se
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,7 +28,6 @@ from gpuprof.emulator.semantics.forms import (
     set_comparison,
 )
 from gpuprof.emulator.semantics.rounding import (
-    SMALLEST_NORMAL,
     canonical,
     flush,
     round_double,
@@ -185,11 +185,14 @@ def _picked(value: F32, shape: tuple[int, ...], places: NDArray[np.intp]) -> F32
 
 @semantics("FMNMX", "FMNMX3", "UFMNMX")
 def fmnmx(insn: Decoded) -> Execute:
-    """Minimum (Pp) or maximum; a NaN loses against a number, ``.NAN``: it wins; -0 is below +0."""
-    allow(insn, ("FTZ", "NAN"))
+    """Minimum (Pp) or maximum; a NaN loses against a number, ``.NAN``: it wins; -0 is below +0.
+
+    ``.XORSIGN`` gives a number the product of the signs that the sources have without their ``|x|``.
+    """
+    allow(insn, ("FTZ", "NAN", "XORSIGN"))
     form = arithmetic_form(insn)
     sources, choose = form.sources, form.predicates[0]
-    read, spreads = reader(insn), insn.has("NAN")
+    read, spreads, crosses = reader(insn), insn.has("NAN"), insn.has("XORSIGN")
 
     def execute(lanes: Lanes) -> None:
         values = [read(lanes, source) for source in sources]
@@ -198,9 +201,17 @@ def fmnmx(insn: Decoded) -> Execute:
         else:
             low, high = (extremum(values, smallest=which, spreads=spreads) for which in (True, False))
             value = np.where(lanes.predicate(choose), low, high)
+        if crosses:
+            value = with_product_sign(value, [lanes.raw(source) for source in sources])
         lanes.set_f32(form.result, value)
 
     return execute
+
+
+def with_product_sign(value: F32, raw: list[Any]) -> F32:
+    """``value``, if it is a number, with its sign flipped by the signs of the raw words."""
+    signs = reduce(np.bitwise_xor, raw) & np.uint32(0x80000000)
+    return np.where(np.isnan(value), value, (value.view(np.uint32) ^ signs).view(np.float32))
 
 
 def extremum(values: list[F32], *, smallest: bool, spreads: bool) -> F32:
@@ -293,8 +304,7 @@ def fset(insn: Decoded) -> Execute:
 def fchk(insn: Decoded) -> Execute:
     """Whether a / b needs the slow path: an operand or the quotient is near the end of the range, or is special.
 
-    The thresholds are NVIDIA's own; both paths of the division give the same quotient, so that only the count of
-    instructions depends on them, and only for quotients beyond 2^125 or below 2^-125.
+    The thresholds were read off an H200 (tests/hardware/questions, kernel ``fchk``).
     """
     allow(insn, ("DIVIDE",))
     results, (a, b) = insn.operands[0], insn.operands[1:3]
@@ -306,12 +316,12 @@ def fchk(insn: Decoded) -> Execute:
 
 
 def division_is_special(a: F32, b: F32) -> Bool:
-    """True unless both are normal, a is not tiny, and the exponents differ by less than 126."""
-    first = (a.view(np.uint32) >> np.uint32(23)).astype(np.int32) & 0xFF
-    second = (b.view(np.uint32) >> np.uint32(23)).astype(np.int32) & 0xFF
+    """False if the biased exponents allow the fast path: a's in 25..254, b's in 2..251, a's - b's in -124..126."""
+    first = ((a.view(np.uint32) >> np.uint32(23)) & np.uint32(255)).astype(np.int32)
+    second = ((b.view(np.uint32) >> np.uint32(23)) & np.uint32(255)).astype(np.int32)
     difference = first - second
-    special = (first == 255) | (second == 255) | (second == 0) | (first <= 24)
-    return special | (second >= 253) | (difference >= 126) | (difference <= -126)
+    special = (first < 25) | (first == 255) | (second < 2) | (second > 251)
+    return special | (difference < -124) | (difference > 126)
 
 
 __all__ = ["COMPARISONS", "FLOAT_COMPARE", "NotCovered", "extremum", "fused"]

@@ -4,28 +4,28 @@
 
 A register holds two halves. An operand's suffix says which half each lane of the pair reads (none: its own). Results
 are rounded once: sums and products are exact enough in float32 (24 bits are at least 2 * 11 + 2), a fused multiply-add
-in float64, where a product of 22 bits is exact and a sum is inexact only if the product is too small to matter.
+in float64, where a product of 22 bits is exact and so is every sum that FP16 can hold.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered, semantics
-from gpuprof.emulator.semantics.floats import FLOAT_COMPARE, extremum
+from gpuprof.emulator.semantics.floats import FLOAT_COMPARE, extremum, with_product_sign
 from gpuprof.emulator.semantics.forms import BOOLEANS, allow, combine, encoded_constant, is_predicate, pick
 from gpuprof.emulator.semantics.narrow import bfloat_to_single, half_to_single, to_bfloat, to_half
-from gpuprof.emulator.semantics.rounding import canonical, flush, saturate
+from gpuprof.emulator.semantics.rounding import canonical, to_odd, two_sum
 from gpuprof.sass.model import Operand, OperandKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.semantics.base import F32, Lanes
+    from gpuprof.emulator.semantics.base import F32, F64, Lanes
 
 COMMON = ("F32", "BF16_V2", "MMA", "SAT", "FTZ", "FMZ", "RELU", "PACKED")
 #: Which half feeds the low and the high result.
@@ -48,6 +48,13 @@ BFLOAT = _Format(bfloat_to_single, to_bfloat, 0x3F80)
 
 def number_format(insn: Decoded) -> _Format:
     return BFLOAT if insn.has("BF16_V2", "BF16") else HALF
+
+
+def flushing(insn: Decoded, widen: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """``widen``, with FP16's denormals as zeros of their sign under ``.FTZ`` or ``.FMZ``."""
+    if not insn.has("FTZ", "FMZ") or insn.has("BF16_V2"):
+        return widen
+    return lambda bits: widen(np.where(bits & np.uint16(0x7C00), bits, bits & np.uint16(0x8000)))
 
 
 def pair_readers(insn: Decoded, operands: tuple[Operand, ...]) -> list[Pair]:
@@ -76,7 +83,7 @@ def _constant_pair(insn: Decoded) -> Pair:
 
 
 def _register_pair(insn: Decoded, operand: Operand) -> Pair:
-    widen = number_format(insn).widen
+    widen = flushing(insn, number_format(insn).widen)
     if "F32" in operand.suffixes:
         return lambda lanes: lanes.f32(operand)[..., None]
     swizzle = next((SWIZZLES[word] for word in operand.suffixes if word in SWIZZLES), None)
@@ -100,7 +107,7 @@ def _register_pair(insn: Decoded, operand: Operand) -> Pair:
 def store_pair(insn: Decoded) -> Callable[[Lanes, Operand, Any], None]:
     """Rounds a pair (…, 2) and writes it: two halves, or one float32 from the low lane with ``.F32``."""
     narrow, saturates, rectifies = number_format(insn).narrow, insn.has("SAT"), insn.has("RELU")
-    flushes = insn.has("FTZ") and not insn.has("BF16_V2")
+    flushes = insn.has("FTZ", "FMZ") and not insn.has("BF16_V2")
     if insn.has("F32"):
         return lambda lanes, operand, value: lanes.set_f32(operand, canonical(value[..., 0].astype(np.float32)))
 
@@ -154,7 +161,14 @@ def hfma2(insn: Decoded) -> Execute:
     moved = _moved_constant(insn)
     if moved is not None:
         return moved
+    if insn.has("BF16_V2"):
+        return _arithmetic(insn, 3, _fused_bfloat)
     return _arithmetic(insn, 3, lambda a, b, c: np.multiply(a, b, dtype=np.float64) + c)
+
+
+def _fused_bfloat(a: F32, b: F32, c: F32) -> F64:
+    """BF16's range is wide enough for an addend to fall off a double's end: the sum is rounded to odd."""
+    return to_odd(*two_sum(np.multiply(a, b, dtype=np.float64), c.astype(np.float64)))
 
 
 def _moved_constant(insn: Decoded) -> Execute | None:
@@ -177,14 +191,15 @@ def _moved_constant(insn: Decoded) -> Execute | None:
 
 @semantics("HMNMX2", "UHMNMX2")
 def hmnmx2(insn: Decoded) -> Execute:
-    """Minimum (Pp) or maximum per half; a NaN loses against a number unless ``.NAN``."""
-    allow(insn, COMMON, ("NAN",))
+    """Minimum (Pp) or maximum per half; a NaN loses against a number unless ``.NAN``; ``.XORSIGN`` as FMNMX."""
+    allow(insn, COMMON, ("NAN", "XORSIGN"))
     operands = insn.operands
     choose = operands[-1]
     if not is_predicate(choose):
         raise NotCovered(insn.instruction.text)
     readers = pair_readers(insn, operands[1:-1])
-    store, spreads = store_pair(insn), insn.has("NAN")
+    store, spreads, crosses = store_pair(insn), insn.has("NAN"), insn.has("XORSIGN")
+    plain = pair_readers(insn, tuple(_without_absolute(operand) for operand in operands[1:-1]))
 
     def execute(lanes: Lanes) -> None:
         values = [read(lanes) for read in readers]
@@ -193,9 +208,17 @@ def hmnmx2(insn: Decoded) -> Execute:
         else:
             low, high = (extremum(values, smallest=which, spreads=spreads) for which in (True, False))
             value = np.where(lanes.predicate(choose)[..., None], low, high)
+        if crosses:
+            value = with_product_sign(value, [read(lanes).view(np.uint32) for read in plain])
         store(lanes, operands[0], value)
 
     return execute
+
+
+def _without_absolute(operand: Operand) -> Operand:
+    """A plain operand that reads the same register without ``|x|``."""
+    parts = {each.name: getattr(operand, each.name) for each in fields(Operand)}
+    return Operand(**(parts | {"absolute": False}))
 
 
 @semantics("HSET2", "UHSET2")
@@ -249,6 +272,3 @@ def hsetp2(insn: Decoded) -> Execute:
                 lanes.set_predicate(operand, value)
 
     return execute
-
-
-__all__ = ["flush", "packed", "pair_readers", "saturate", "store_pair"]
