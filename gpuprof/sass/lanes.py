@@ -20,6 +20,7 @@ LANES = 32
 _DEEPEST = 40
 _MASK = 0xFFFFFFFF
 Lanes = tuple[int, ...]
+Sites = tuple[int, ...]
 _ZERO: Lanes = (0,) * LANES
 
 
@@ -49,7 +50,7 @@ class LaneEvaluator:
     flow: Dataflow
     block: tuple[int, int, int] | None
     banks: BankNames = field(default_factory=BankNames)
-    _known: dict[tuple[int, Register], Value | None] = field(default_factory=dict)
+    _known: dict[tuple[Sites, Register], Value | None] = field(default_factory=dict)
 
     def address(self, index: int) -> Value | None:
         """The byte address of memory instruction ``index``, up to a part that all lanes share."""
@@ -89,45 +90,47 @@ class LaneEvaluator:
     def _register(self, index: int, register: Register, depth: int) -> Value | None:
         if depth > _DEEPEST:
             return None
-        key = (index, register)
+        found = self.flow.definitions(index, register)
+        sites = found.sites
+        if sites and self._under_same_guard(index, sites[0]):
+            sites = sites[:1]  # a writer under the reader's own guard decides, whatever older writers there are
+        elif found.undefined or not sites:
+            return None
+        key = (sites, register)
         if key not in self._known:
             self._known[key] = None
-            self._known[key] = self._joined(index, register, depth)
+            self._known[key] = self._joined(sites, register, depth)
         return self._known[key]
 
-    def _joined(self, index: int, register: Register, depth: int) -> Value | None:
-        """The one value of all definitions; a definition that adds the same to all lanes of itself is left out."""
-        found = self.flow.definitions(index, register)
-        sites = self._same_guard(index, found.sites)
-        if found.undefined or not sites:
+    def _joined(self, sites: Sites, register: Register, depth: int) -> Value | None:
+        """The one value of all definitions, or of a loop's start when each iteration adds the same to all lanes."""
+        if len(sites) == 1:
+            return self._result(sites[0], register, depth + 1)
+        inner = [site for site in sites if self._every_iteration(site)]
+        outer = [site for site in sites if site not in inner]
+        if inner and len(outer) == 1:
+            return self._carried(sites, register, outer[0], inner, depth)
+        values = {self._result(site, register, depth + 1) for site in sites}
+        return values.pop() if len(values) == 1 else None
+
+    def _carried(self, sites: Sites, register: Register, start: int, updates: list[int], depth: int) -> Value | None:
+        """A value that a loop carries: assumed to keep the lanes' distances of its start, then checked."""
+        value = self._result(start, register, depth + 1)
+        if value is None:
             return None
-        values = set()
-        for site in sites:
-            if len(sites) > 1 and self._advances(site, register):
-                continue
-            value = self._result(site, register, depth + 1)
-            if value is None:
+        assumed = Value(value.known, value.scaled, exact=False)
+        self._known[sites, register] = assumed
+        for site in updates:
+            updated = self._result(site, register, depth + 1)
+            if updated is None or _shape(updated) != _shape(assumed):
+                self._known.clear()  # what was worked out under the assumption does not hold
                 return None
-            values.add(value)
-        if len(values) != 1:
-            return None
-        value = values.pop()
-        return value if len(sites) == 1 else Value(value.known, value.scaled, exact=False)
+        return assumed
 
-    def _same_guard(self, index: int, sites: tuple[int, ...]) -> tuple[int, ...]:
-        """A writer under the reader's own guard decides, whatever older writers there are."""
+    def _under_same_guard(self, reader: int, writer: int) -> bool:
         code = self.flow.graph.function.instructions
-        guard = code[index].predicate
-        if guard is not None and sites and code[sites[0]].predicate == guard and sites[0] < index:
-            return sites[:1]
-        return sites
-
-    def _advances(self, site: int, register: Register) -> bool:
-        """``R4 = R4 + constant``, as a loop's pointer does."""
-        instruction = self.flow.graph.function.instructions[site]
-        others = [one for one in self.flow.roles[site].reads if one[0] in ("R", "UR") and one != register]
-        adds = instruction.opcode in ("IADD3", "UIADD3", "VIADD", "IADD") or instruction.modifiers[:1] == ("IADD",)
-        return adds and register in self.flow.roles[site].reads and not others and self._every_iteration(site)
+        guard = code[reader].predicate
+        return guard is not None and code[writer].predicate == guard and writer < reader
 
     def _every_iteration(self, site: int) -> bool:
         """Whether all lanes that go round its loop execute it each time."""
@@ -175,6 +178,12 @@ class LaneEvaluator:
             steps = tuple(row % height for row in rows) if axis == "Y" else tuple(row // height for row in rows)
             return Value(steps, exact=self.block is not None)
         return _UNIFORM
+
+
+def _shape(value: Value) -> tuple[Lanes, tuple[tuple[str, Lanes], ...]]:
+    """The distances between the lanes, whatever they share."""
+    scaled = tuple((name, tuple(lane - lanes[0] for lane in lanes)) for name, lanes in value.scaled)
+    return tuple(lane - value.known[0] for lane in value.known), scaled
 
 
 def _number(value: int) -> Value:
@@ -239,12 +248,33 @@ def _sum(lanes: LaneEvaluator, site: int, instruction: Instruction, depth: int) 
 
 def _shift_add(lanes: LaneEvaluator, site: int, instruction: Instruction, depth: int) -> Value | None:
     operands = [one for one in instruction.operands[1:] if one.kind not in _FLAG_KINDS]
-    if "HI" in instruction.modifiers or len(operands) < 3 or operands[2].value is None:
+    if "HI" in instruction.modifiers:
+        return _high_shift_add(lanes, site, instruction, operands, depth)
+    if len(operands) < 3 or operands[2].value is None:
         return None
     first, second = lanes._operand(site, operands[0], depth), lanes._operand(site, operands[1], depth)
     if first is None or second is None:
         return None
     return _add(_times(first, 1 << int(operands[2].value)), second)
+
+
+def _high_shift_add(
+    lanes: LaneEvaluator, site: int, instruction: Instruction, operands: list[Operand], depth: int
+) -> Value | None:
+    """``LEA.HI``: the high word of (c:a) << n, plus b; a division by a power of two. ``.SX32`` extends a's sign."""
+    extended = "SX32" in instruction.modifiers
+    amount = operands[-1].value
+    if "X" in instruction.modifiers or len(operands) != (3 if extended else 4) or amount is None:
+        return None
+    low, added = lanes._operand(site, operands[0], depth), lanes._operand(site, operands[1], depth)
+    high = low if extended else lanes._operand(site, operands[2], depth)
+    if low is None or high is None or added is None or low.scaled or high.scaled or not (low.exact and high.exact):
+        return None
+    wide = [
+        one if extended else (other << 32) | (one & _MASK) for one, other in zip(low.known, high.known, strict=True)
+    ]
+    words = tuple(_number((one << int(amount)) >> 32).known[0] for one in wide)
+    return _add(Value(words), added)
 
 
 def _shift(lanes: LaneEvaluator, site: int, instruction: Instruction, depth: int) -> Value | None:
@@ -258,9 +288,10 @@ def _shift(lanes: LaneEvaluator, site: int, instruction: Instruction, depth: int
     if "R" not in words or "HI" not in words:
         return None
     value = lanes._operand(site, operands[3], depth)
-    if value is None or value.scaled or not value.exact or min(value.known) < 0:
+    if value is None or value.scaled or not value.exact or not operands[1].is_zero:
         return None
-    return Value(tuple(lane >> int(amount) for lane in value.known)) if operands[1].is_zero else None
+    signed = "S32" in words
+    return Value(tuple((lane if signed else lane & _MASK) >> int(amount) for lane in value.known))
 
 
 def _logic(lanes: LaneEvaluator, site: int, instruction: Instruction, depth: int) -> Value | None:
