@@ -324,10 +324,12 @@ def test_double_specials() -> None:
         assert fused_double(np.array([1e200]), np.array([1e200]), -infinity)[0] == -np.inf
 
 
-def test_dsetp_min_and_max_order_and_mark_nan() -> None:
-    a = np.array([1.0, 2.0, np.nan, 1.0, -0.0])
-    b = np.array([2.0, 1.0, 1.0, np.nan, 0.0])
+def test_dsetp_min_chooses_as_an_h200_does() -> None:
+    """A number before a NaN, -0 before +0; the second result marks two NaNs (kernel dmin_plain of the questions)."""
+    nan = math.nan
+    a = np.array([1.0, 2.0, nan, 1.0, -0.0, 0.0, nan])
+    b = np.array([2.0, 1.0, 1.0, nan, 0.0, -0.0, nan])
     lanes = lanes_with(R2=a.view(np.uint64), R4=b.view(np.uint64))
     execute("DSETP.MIN.AND P0, P1, R2, R4, PT", lanes)
-    assert lanes.predicates["P0"].ravel()[:5].tolist() == [True, False, False, False, False]
-    assert lanes.predicates["P1"].ravel()[:5].tolist() == [False, False, True, True, False]
+    assert lanes.predicates["P0"].ravel()[:7].tolist() == [True, False, False, True, True, False, False]
+    assert lanes.predicates["P1"].ravel()[:7].tolist() == [False] * 6 + [True]
