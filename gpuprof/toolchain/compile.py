@@ -142,6 +142,7 @@ class Compiler:
                 instances=unit.instances,
                 folders=[nvcc.shell_safe(folder, links) for folder in unit.search_folders],
                 known_archs=lambda: known_archs(tool),
+                defines=tuple(name for name, _ in unit.defines),
             )
             raise BuildError(self._with_real_paths(explain(failure), unit), log)
         return replace(finished, output=log)

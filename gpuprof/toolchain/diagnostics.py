@@ -54,6 +54,7 @@ class Failure:
     instances: tuple[str, ...]
     folders: Sequence[Path]  #: searched for quoted includes
     known_archs: Callable[[], Sequence[str]]  #: asks nvcc; called only when the arch is the trouble
+    defines: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -212,12 +213,21 @@ def _first_error(failure: Failure) -> str:
     """``file:line: message``, or the first complaint of ptxas or nvcc itself."""
     error = _first(failure.log)
     if error is not None:
-        return str(error)
+        return f"{error}{_replaced_by_a_define(error, failure)}"
     for pattern, speaker in ((_PTXAS, "ptxas"), (_NVCC, "nvcc")):
         match = pattern.search(failure.log)
         if match:
             return f"{speaker}: {match['text'][:_TEXT_LIMIT]}"
     return ""
+
+
+def _replaced_by_a_define(error: _Error, failure: Failure) -> str:
+    """A define whose name the source uses for something of its own gives a syntax error that nobody understands."""
+    lines = _text(failure.source).split("\n")
+    if Path(error.file) != failure.source or error.line > len(lines):
+        return ""
+    names = [name for name in failure.defines if re.search(rf"\b{re.escape(name)}\b", lines[error.line - 1])]
+    return f" (-D replaces the name {names[0]} in that line: is it a name of the source's own?)" if names else ""
 
 
 def _last_line(log: str) -> str:

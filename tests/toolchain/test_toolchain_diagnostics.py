@@ -61,6 +61,10 @@ REAL = {
         "template <typename T, int N = 4> __global__ void g(T* p) { p[0] = N; }\n",
         r"compiles to no kernel.*\(it writes g<typename T, int N = 4>\).*name an instance, as in kernel: g<\.\.\.>",
     ),
+    "a define replaces a name of the source": (
+        "template <int TILE = 4> __global__ void t(float*) {}\n" + KERNEL,
+        r"k\.cu:1: .*\(-D replaces the name TILE in that line",
+    ),
     "no kernel": ("int nothing() { return 1; }\n", r"compiles to no kernel"),
 }
 
@@ -74,7 +78,7 @@ def messages(tools: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> dict
         source = folder / name / "k.cu"
         source.parent.mkdir()
         source.write_text(text)
-        requests.append(BuildRequest(source, "g", "sm_89"))
+        requests.append(BuildRequest(source, "g", "sm_89", defines={"UNUSED": "1", "TILE": "16"}))
     outcomes = Builder(tools, cache_dir=folder / "cache").build_all(requests)
     built = [name for name, outcome in zip(REAL, outcomes, strict=True) if not isinstance(outcome, BuildError)]
     assert built == []
