@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from threading import Condition
 
@@ -80,21 +80,31 @@ class Board:
         with self._condition:
             return dict(self._settled)
 
+    def expects(self, label: str) -> bool:
+        """May that variant still be handed out? False once it was taken, failed, or will not come."""
+        with self._condition:
+            if label in self._settled or self._stopped:
+                return False
+            return self._open if label not in self._known else self._known[label] in self._waiting
+
     def find(self, label: str) -> Ready | None:
-        """A variant that is known and does not wait to be taken."""
+        """A variant that is known and does not wait to be taken; None for any other."""
         with self._condition:
             ready = self._known.get(label)
             return None if ready in self._waiting else ready
 
-    def take(self, *, wait: bool) -> Ready | None:
-        """The next variant that can run now; None when there is none (with ``wait``: and none will come)."""
+    def take(self, idle: Callable[[], bool]) -> Ready | None:
+        """The next variant that can run now; None when there is none and the lane is not ``idle``, or none will come.
+
+        ``idle`` is asked again whenever something changed on the board.
+        """
         with self._condition:
             while not self._stopped:
                 ready = next((ready for ready in self._waiting if self._can_run(ready)), None)
                 if ready is not None:
                     self._waiting.remove(ready)
                     return ready
-                if not wait or not (self._open or self._waiting):
+                if not idle() or not (self._open or self._waiting):
                     return None
                 self._condition.wait(1.0)
             return None

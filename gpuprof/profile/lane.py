@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +19,6 @@ from gpuprof.profile.supervisor import DeviceSupervisor
 from gpuprof.profile.tolerance import reduction_length
 from gpuprof.profile.verify import explain
 from gpuprof.results.model import Counters, Status, Verification
-
-#: With several lanes or a slow build, a lane that has nothing to do looks again this often, in seconds.
-IDLE_SECONDS = 0.01
 
 
 @dataclass(frozen=True)
@@ -89,16 +85,28 @@ class Lane:
 
     def _step(self) -> bool:
         """One variant checked or one round timed; False when all is done."""
-        ready = self._board.take(wait=not self._pool.active)
+        ready = self._board.take(idle=lambda: not self._may_time())
         if ready is not None:
             self._run_check(ready, reported=True)
-        elif not self._pool.active:
-            return False
-        elif self._board.building and not self._options.overlap:
-            time.sleep(IDLE_SECONDS)
-        else:
+        elif self._pool.active:
             self._time_round()
+        else:
+            return False
         return True
+
+    def _may_time(self) -> bool:
+        """Is there something to time, and is now the time for it?"""
+        ready = len(self._waiting()) < len(self._pool.active)
+        return ready and (self._options.overlap or not self._board.building)
+
+    def _waiting(self) -> frozenset[str]:
+        """Variants whose baseline is still being built: without it there would be nothing to compare with."""
+        return frozenset(
+            label
+            for label in self._pool.active
+            if (baseline := self._pool.track(label).baseline) not in (None, *self._pool.labels)
+            and self._board.expects(baseline or "")
+        )
 
     def _run_check(self, ready: Ready, *, reported: bool) -> None:
         if reported:
@@ -167,7 +175,7 @@ class Lane:
     def _time_round(self) -> None:
         self._adopt_baselines()
         try:
-            finished = self._pool.round()
+            finished = self._pool.round(self._waiting())
         except GpuprofError as error:
             self._fail_timed(self._pool.running, error)
             self._reload()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -107,10 +107,13 @@ class TimingPool:
         """A variant's samples."""
         return self._tracks[label]
 
-    def round(self) -> tuple[str, ...]:
-        """One turn for each of the oldest variants and their baselines; returns the labels that are finished."""
+    def round(self, waiting: Collection[str] = ()) -> tuple[str, ...]:
+        """One turn for each of the oldest variants and their baselines; returns the labels that are finished.
+
+        ``waiting`` are variants whose baseline is still to come: they take no turn.
+        """
         self._round += 1
-        turns = self._active[:ROUND_SIZE]
+        turns = [label for label in self._active if label not in waiting][:ROUND_SIZE]
         companions = [self._tracks[label].baseline for label in turns]
         extra = [label for label in dict.fromkeys(companions) if label and label in self._tracks]
         for label in [*(label for label in extra if label not in turns), *turns]:

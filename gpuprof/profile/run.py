@@ -102,7 +102,7 @@ class _Conductor:
         self._journal_paths = tuple(p for p in (options.json, journal_path(experiment.path)) if p is not None)
         self._journal = Journal(self._journal_paths)
         self._earlier: Mapping[str, Result] = earlier_results(self._journal_paths) if options.resume else {}
-        self._built_count = 0
+        self._built_count = self._kept = 0
         self._clocks: list[float] = []
         self._throttled: set[str] = set()
         self._builds: BuildStage | None = None
@@ -228,6 +228,7 @@ class _Conductor:
         if earlier is not None and still_holds(earlier, key) and label not in self._reference_labels():
             self._board.know(ready)
             self._read_code(built)
+            self._kept += 1
             self._finish(earlier)
             return
         if self._setup.devices.names:
@@ -289,8 +290,11 @@ class _Conductor:
             baseline=self._experiment.baseline,
             dropped=self._experiment.dropped,
             complete=complete,
-            notes=self._setup.notes,
+            notes=(*self._setup.notes, *self._kept_note()),
         )
+
+    def _kept_note(self) -> tuple[str, ...]:
+        return (f"{self._kept} rows were kept from the earlier run.",) if self._kept else ()
 
     def _watched(self, environment: Environment) -> Environment:
         """The environment with what NVML said before, during and after."""

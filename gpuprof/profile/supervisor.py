@@ -13,6 +13,8 @@ WORKER_MODULE = "gpuprof.profile.worker"
 OPEN_SECONDS = 120.0
 #: What copying and comparing may take beside the launches: host memory at 50 MB/s, which no machine is slower than.
 BYTES_PER_SECOND = 50e6
+#: Opening files, loading a module, pickling.
+SLACK_SECONDS = 3.0
 
 
 class DeviceSupervisor:
@@ -39,17 +41,17 @@ class DeviceSupervisor:
         """Run and compare a variant."""
         nbytes = sum(job.nbytes for job in request.jobs)
         launches = sum(len(job.calls) for job in request.jobs)
-        answer = self._ask(request, self._timeout * max(1, launches) + 10 + 4 * nbytes / BYTES_PER_SECOND)
+        answer = self._ask(request, self._timeout * max(1, launches) + SLACK_SECONDS + 4 * nbytes / BYTES_PER_SECOND)
         assert isinstance(answer, Checked)
         return answer
 
     def load(self, request: Load) -> None:
         """Prepare a variant for timing in a fresh worker."""
-        self._ask(request, self._timeout * len(request.job.calls) + 10 + request.job.nbytes / BYTES_PER_SECOND)
+        self._ask(request, self._timeout * len(request.job.calls) + SLACK_SECONDS + request.job.nbytes / BYTES_PER_SECOND)
 
     def sample(self, request: Sample) -> Sampled:
         """Time a variant."""
-        answer = self._ask(request, self._timeout + 5)
+        answer = self._ask(request, self._timeout + SLACK_SECONDS)
         assert isinstance(answer, Sampled)
         return answer
 

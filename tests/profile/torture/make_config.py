@@ -72,6 +72,17 @@ def write(folder: Path, good: int, cubin: Path | None) -> Path:
     return path
 
 
+def build_cubin(folder: Path, arch: str = "sm_89") -> Path:
+    """torture.cu as a cubin."""
+    from gpuprof.toolchain import find_tools
+    from gpuprof.toolchain.build import Builder
+    from gpuprof.toolchain.model import BuildRequest
+
+    folder.mkdir(parents=True, exist_ok=True)
+    build = Builder(find_tools()).build(BuildRequest(HERE / "torture.cu", "scale", arch))
+    return Path(shutil.copy(build.cubin, folder / "torture.cubin"))
+
+
 def main() -> None:
     """The script."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
