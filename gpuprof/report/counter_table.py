@@ -110,7 +110,7 @@ def _print_reading(result: Result, counters: Counters, console: Console) -> None
 LINE_VALUES: Sequence[tuple[str, str, str, int]] = (
     ("warp instr.", "warp_instructions", "short_count", ALWAYS),
     ("lanes", "lane_efficiency", "share", 80),
-    ("pred. on", "lane_efficiency_pred_on", "share", 70),
+    ("pred. on", "lane_efficiency_pred_on", "share", 45),
     ("FFMA", "ffma", "short_count", 60),
     ("loads/req", "load_sectors_per_request", "ratio", 75),
     ("stores/req", "store_sectors_per_request", "ratio", 74),
@@ -123,8 +123,8 @@ def line_columns(lines: Sequence[LineCounters], sources: SourceTexts) -> list[Co
     """Line, source text, instructions, and what was counted there."""
     columns = [
         Column("line", tuple(_place(line) for line in lines), ALWAYS, right=False),
-        Column("source", tuple(sources.text(line) for line in lines), 50, right=False),
-        Column("code", tuple(str(line.instructions) for line in lines), 55),
+        Column("source", tuple(sources.text(line) for line in lines), 82, right=False),
+        Column("code", tuple(str(line.instructions) for line in lines), 40),
     ]
     for head, name, unit, priority in LINE_VALUES:
         cells = tuple(units.show(line.values.get(name) or None, unit) for line in lines)
@@ -141,7 +141,7 @@ def _place(line: LineCounters) -> str:
 class SourceTexts:
     """The text of source lines, shortened; empty where the file is not there. Reads each file once."""
 
-    WIDTH = 40
+    WIDTH = 36
 
     def __init__(self) -> None:
         self._files: dict[str, list[str]] = {}

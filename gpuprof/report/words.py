@@ -26,7 +26,7 @@ def _origin(run: Run) -> str:
     sources = {counters.source for counters in counted}
     if sources == {"ncu"}:
         return f"counted by Nsight Compute on {environment.gpu or 'the GPU'}"
-    return f"counted on the emulator of the machine code (no GPU, so no times){_sampled(counted)}"
+    return f"counted on the emulator (no GPU, so no times){_sampled(counted)}"
 
 
 def _sampled(counted: list[Counters]) -> str:

@@ -122,14 +122,16 @@ def _ways(ops: tuple[str, ...]) -> Compute:
 def _wavefronts_and_ideal(counters: Counters, op: str) -> tuple[float, float] | None:
     """From the kernel's conflict counter, else from its instructions' ideal numbers.
 
-    None where neither is known: instructions alone would overstate the ways of 64- and 128-bit accesses.
+    Wide loads that merge (neighbouring lanes read one address, seen on an H200) need fewer wavefronts than the ideal,
+    which knows only lanes and width: what they need is then their conflict-free number. None where neither is known:
+    instructions alone would overstate the ways of 64- and 128-bit accesses.
     """
     wavefronts = _first(counters, m.shared_wavefronts(op))
     conflicts = _first(counters, m.shared_conflicts(op))
     if wavefronts is not None and conflicts is not None:
         return wavefronts, wavefronts - conflicts
     accesses = [
-        (part[m.shared_wavefronts(op)], part[m.SHARED_WAVEFRONTS_IDEAL])
+        (part[m.shared_wavefronts(op)], min(part[m.shared_wavefronts(op)], part[m.SHARED_WAVEFRONTS_IDEAL]))
         for part in _by_instruction(counters)
         if m.shared_wavefronts(op) in part and m.SHARED_WAVEFRONTS_IDEAL in part
     ]
@@ -150,7 +152,7 @@ def _all_ways(result: Result) -> float | None:
     if ways is not None or counters is None:
         return ways
     actual, ideal = _first(counters, m.SHARED_WAVEFRONTS), _first(counters, m.SHARED_WAVEFRONTS_IDEAL)
-    return actual / ideal if actual is not None and ideal else None
+    return max(1.0, actual / ideal) if actual is not None and ideal else None
 
 
 def _from_counters(function: Callable[[Counters], float | None]) -> Compute:

@@ -67,6 +67,16 @@ def test_ways_from_the_instructions_where_the_kernel_has_no_conflict_counter() -
     assert values["bank_conflict_ways"] == pytest.approx(15 / 9)
 
 
+def test_merged_loads_are_conflict_free_and_not_better() -> None:
+    """A 128-bit load of one address by all lanes: 2 wavefronts where lanes and width say 4."""
+    part = {m.shared_wavefronts("ld"): 2, m.SHARED_WAVEFRONTS_IDEAL: 4}
+    counters = Counters(
+        {m.SHARED_WAVEFRONTS: 2, m.SHARED_WAVEFRONTS_IDEAL: 4}, "emulator", 1, 1, per_line=({"counters": part},)
+    )
+    assert derived_values(Result("v", "v", {}, {}, Status.OK, counters=counters))["shared_load_ways"] == 1.0
+    assert derived_values(counted(dict(counters.values)))["bank_conflict_ways"] == 1.0
+
+
 def test_ways_of_all_accesses_together() -> None:
     values = derived_values(counted({m.SHARED_WAVEFRONTS: 96, m.SHARED_WAVEFRONTS_IDEAL: 32}))
     assert values["bank_conflict_ways"] == 3.0
