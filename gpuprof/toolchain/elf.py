@@ -41,6 +41,8 @@ class Section:
     size: int
     alignment: int
     occupies_file: bool
+    kind: str = "SHT_PROGBITS"
+    info: int = 0  #: sh_info: of a relocation section the index of the section that it is for
 
 
 @dataclass(frozen=True)
@@ -144,7 +146,7 @@ def _read(elf: ELFFile) -> CubinFacts:
         kernels=_kernels(by_name, symbols, arch),
         sections=by_name,
         symbols=symbols,
-        relocations=tuple(_relocations(elf, by_index, symbols)),
+        relocations=tuple(_relocations(by_index, symbols)),
     )
 
 
@@ -156,7 +158,18 @@ def _sections(elf: ELFFile) -> list[Section]:
         data = section.data() if occupies and header["sh_size"] else b""
         if occupies and len(data) != header["sh_size"]:
             raise DisassemblyError(f"cut short: section {section.name} has {len(data)} of {header['sh_size']} bytes")
-        found.append(Section(index, section.name, data, header["sh_size"], max(1, header["sh_addralign"]), occupies))
+        found.append(
+            Section(
+                index=index,
+                name=section.name,
+                data=data,
+                size=header["sh_size"],
+                alignment=max(1, header["sh_addralign"]),
+                occupies_file=occupies,
+                kind=str(header["sh_type"]),
+                info=header["sh_info"],
+            )
+        )
     return found
 
 
@@ -182,15 +195,14 @@ def _symbols(by_name: Mapping[str, Section], by_index: Mapping[int, Section]) ->
     return tuple(found)
 
 
-def _relocations(elf: ELFFile, by_index: Mapping[int, Section], symbols: tuple[Symbol, ...]) -> list[Relocation]:
+def _relocations(by_index: Mapping[int, Section], symbols: tuple[Symbol, ...]) -> list[Relocation]:
     found = []
-    for index, section in enumerate(elf.iter_sections()):
-        kind = section.header["sh_type"]
-        target = by_index.get(section.header["sh_info"])
-        if kind not in ("SHT_REL", "SHT_RELA") or target is None:
+    for section in by_index.values():
+        target = by_index.get(section.info)
+        if section.kind not in ("SHT_REL", "SHT_RELA") or target is None:
             continue
-        record = _RELA if kind == "SHT_RELA" else _REL
-        for offset, info, *addend in record.iter_unpack(by_index[index].data):
+        record = _RELA if section.kind == "SHT_RELA" else _REL
+        for offset, info, *addend in record.iter_unpack(section.data):
             symbol = symbols[info >> 32].name
             found.append(Relocation(target.name, offset, info & 0xFFFFFFFF, symbol, addend[0] if addend else 0))
     return found

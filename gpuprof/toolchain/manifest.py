@@ -18,10 +18,17 @@ _SYSTEM = ("/usr/include/", "/usr/lib/", "/usr/local/lib/gcc/")
 
 
 class FileHashes:
-    """SHA-256 of files, each read once in the lifetime of this object."""
+    """SHA-256 and times of files, each looked at once in the lifetime of this object."""
 
     def __init__(self) -> None:
         self._known: dict[str, str | None] = {}
+        self._stamps: dict[str, tuple[str, int, int]] = {}
+
+    def stamp(self, path: str) -> tuple[str, int, int]:
+        """Path, size and modification time."""
+        if path not in self._stamps:
+            self._stamps[path] = _stamp(path)
+        return self._stamps[path]
 
     def of(self, path: str) -> str | None:
         """Hex digest, or None for a file that cannot be read."""
@@ -54,7 +61,7 @@ class Entry:
         """True while every file is what it was, and no new file hides one that was included."""
         return (
             all(hashes.of(path) == digest for path, digest in self.files)
-            and all(_stamp(path) == (path, size, time) for path, size, time in self.system)
+            and all(hashes.stamp(known[0]) == known for known in self.system)
             and not any(Path(path).exists() for path in self.absent)
         )
 
