@@ -91,7 +91,7 @@ def test_resume_runs_the_rest_and_only_the_rest(config: Path, tmp_path: Path) ->
     first = run(config, RunOptions(json=target, variants=("scale/F=1.0", "scale/F=2.0", "gives_nan")))
     second = run(config, RunOptions(json=target, variants=("scale/*", "gives_nan"), resume=True))
     before, after = rows(first), rows(second)
-    assert {label: after[label] for label in before} == before
+    assert repr({label: after[label] for label in before}) == repr(before)
     assert "3 rows were kept" in " ".join(second.notes)
     later = after["scale/F=5.0"].timing
     assert later is not None
