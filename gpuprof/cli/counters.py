@@ -53,8 +53,9 @@ def command(config: str, **flags: Any) -> None:
     from gpuprof import experiment as experiments
     from gpuprof.cli.run_progress import make_observer
     from gpuprof.report.console import make_console
+    from gpuprof.report.counter_exports import AGREEMENT_EXPORTERS, COUNTER_EXPORTERS
     from gpuprof.report.counter_table import disagreements, render_agreement, render_counters
-    from gpuprof.report.exports import write_exports
+    from gpuprof.report.exports import write_text
 
     targets = targets_of({name: flags[name] for name in ("json_file", "csv_file", "markdown_file")})
     compared = _compared(flags["compare"])
@@ -68,7 +69,8 @@ def command(config: str, **flags: Any) -> None:
             render_agreement(run, make_console())
         else:
             render_counters(run, make_console(), lines=flags["by_line"])
-    write_exports(run, targets)
+    for kind, target in targets.items():
+        write_text((AGREEMENT_EXPORTERS if compared else COUNTER_EXPORTERS)[kind](run), target)
     sys.exit(_exit_code(run, disagreements(run) if compared else 0, compared))
 
 

@@ -157,7 +157,8 @@ def predication_lines(analysis: Analysis) -> Iterator[str]:
     predication = analysis.predication
     share = 100 * predication.predicated / analysis.instructions if analysis.instructions else 0
     fillers = f", {predication.fillers} of them fillers that do nothing" if predication.fillers else ""
-    yield f"{plural(predication.predicated, 'predicated instruction')} ({share:.1f}%){fillers}"
+    inside = f", {predication.in_subroutines} of them in subroutines" if predication.in_subroutines else ""
+    yield f"{plural(predication.predicated, 'predicated instruction')} ({share:.1f}%){fillers}{inside}"
     gathered = _gather_groups(analysis)
     for line in gathered[:_MOST_GROUPS]:
         yield f"  {line}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from gpuprof.report.counter_exports import agreement_csv, agreement_markdown, counters_markdown
 from gpuprof.report.counter_table import disagreements, render_agreement, render_counters
 from gpuprof.results import metrics as m
 from gpuprof.results.json import read_run
@@ -118,3 +120,20 @@ def test_a_difference_is_named_with_both_values(run: Run) -> None:
     different = with_ncu(run, **{m.INSTRUCTIONS: 7})
     assert words(render(different, render_agreement), m.INSTRUCTIONS)[1:] == ["90,000,000", "7", "differs"]
     assert disagreements(different) == 1
+
+
+def test_markdown_has_a_column_per_variant_and_the_verdicts(run: Run) -> None:
+    text = counters_markdown(run)
+    table = [line for line in text.splitlines() if line.startswith("|")]
+    assert table[0] == "| counter | naive | tiled/TILE=16 | tiled/TILE=32 |"
+    row = next(line for line in table if "smsp\\_\\_inst\\_executed.sum" in line)
+    assert row.endswith("| 154,664,960 | 96,000,000 | 90,000,000 |")
+    assert "- tiled/TILE=32: counted, not timed: 1.95-way bank conflicts" in text
+
+
+def test_agreement_exports(run: Run) -> None:
+    both = with_ncu(run, **{m.INSTRUCTIONS: 7})
+    rows = list(csv.DictReader(io.StringIO(agreement_csv(both))))
+    found = next(row for row in rows if row["variant"] == "tiled/TILE=32" and row["counter"] == m.INSTRUCTIONS)
+    assert (found["emulated"], found["ncu"], found["equal"], found["sampled"]) == ("90000000", "7", "differs", "False")
+    assert "| 90,000,000 | 7 | differs |" in agreement_markdown(both)
