@@ -11,6 +11,7 @@ import ast
 import difflib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -52,9 +53,13 @@ class Expression:
 
     def evaluate(self, scope: Mapping[str, Value], functions: Mapping[str, Function] = FUNCTIONS) -> Value:
         """The value; raises ExpressionError with the reason and the expression."""
+        return self.run(Evaluator(scope, functions))
+
+    def run(self, evaluator: Evaluator) -> Value:
+        """The value that ``evaluator`` gives; raises ExpressionError."""
         try:
             with np.errstate(all="ignore"):
-                return _Evaluator(scope, functions).value(self.tree)
+                return evaluator.value(self.tree)
         except np.exceptions.AxisError as error:
             raise ShapeError(f"`{self.text}`: {error}") from None
         except ExpressionError as error:
@@ -174,10 +179,24 @@ def _checked_call(node: ast.Call, functions: frozenset[str]) -> list[ast.AST]:
     return [*node.args, *(keyword.value for keyword in node.keywords)]
 
 
-class _Evaluator:
+class Evaluator:
+    """Walks a checked tree. ``elementwise``, ``operate`` and ``apply`` are what a subclass may do differently."""
+
     def __init__(self, scope: Mapping[str, Value], functions: Mapping[str, Function]) -> None:
         self.scope = scope
         self.functions = functions
+
+    def elementwise(self, call: Callable[..., Any], *values: Value) -> Value:
+        """``call`` over values that broadcast."""
+        return tidy(call(*values))
+
+    def operate(self, name: str, left: Value, right: Value) -> Value:
+        """A binary operator by the name of its syntax node."""
+        return BINARY[name](left, right)
+
+    def apply(self, name: str, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+        """A function by its name."""
+        return tidy(self.functions[name].call(*arguments, **keywords))
 
     def value(self, node: ast.expr) -> Value:
         return _VISITORS[type(node)](self, node)
@@ -191,15 +210,10 @@ class _Evaluator:
         return tidy(node.value)
 
     def binary(self, node: ast.BinOp) -> Value:
-        return BINARY[type(node.op).__name__](self.value(node.left), self.value(node.right))
+        return self.operate(type(node.op).__name__, self.value(node.left), self.value(node.right))
 
     def unary(self, node: ast.UnaryOp) -> Value:
-        value = self.value(node.operand)
-        if isinstance(node.op, ast.Not):
-            return tidy(np.logical_not(value)) if isinstance(value, np.ndarray) else not value
-        if isinstance(node.op, ast.USub):
-            return negate(value)
-        return invert(value) if isinstance(node.op, ast.Invert) else value
+        return self.elementwise(_UNARY[type(node.op)], self.value(node.operand))
 
     def boolean(self, node: ast.BoolOp) -> Value:
         """Short-circuits over scalars; over arrays, elementwise."""
@@ -210,7 +224,7 @@ class _Evaluator:
                 return result
             value = self.value(operand)
             if isinstance(result, np.ndarray) or isinstance(value, np.ndarray):
-                result = tidy((np.logical_and if is_and else np.logical_or)(result, value))
+                result = self.elementwise(np.logical_and if is_and else np.logical_or, result, value)
             else:
                 result = value
         return result
@@ -220,8 +234,8 @@ class _Evaluator:
         result: Value = True
         for op, comparator in zip(node.ops, node.comparators, strict=True):
             right = self.value(comparator)
-            outcome = compare(type(op).__name__, left, right)
-            result = outcome if result is True else tidy(np.logical_and(result, outcome))
+            outcome = self.elementwise(partial(compare, type(op).__name__), left, right)
+            result = outcome if result is True else self.elementwise(np.logical_and, result, outcome)
             if result is False:
                 return False
             left = right
@@ -230,7 +244,7 @@ class _Evaluator:
     def conditional(self, node: ast.IfExp) -> Value:
         condition = self.value(node.test)
         if isinstance(condition, np.ndarray):
-            return tidy(self.functions["where"].call(condition, self.value(node.body), self.value(node.orelse)))
+            return self.apply("where", [condition, self.value(node.body), self.value(node.orelse)], {})
         return self.value(node.body if truth(condition) else node.orelse)
 
     def call(self, node: ast.Call) -> Value:
@@ -238,19 +252,30 @@ class _Evaluator:
         arguments = [self.value(argument) for argument in node.args]
         keywords = {str(keyword.arg): self.value(keyword.value) for keyword in node.keywords}
         try:
-            return tidy(self.functions[node.func.id].call(*arguments, **keywords))
+            return self.apply(node.func.id, arguments, keywords)
         except TypeError as error:
             reason = str(error).split("() ", 1)[-1].replace("'str'", "text")
             raise ExpressionError(f"{node.func.id}: {reason} ({self.functions[node.func.id].meaning})") from None
 
 
-_VISITORS: Mapping[type[ast.AST], Callable[[_Evaluator, Any], Value]] = {
-    ast.Name: _Evaluator.name,
-    ast.Constant: _Evaluator.constant,
-    ast.BinOp: _Evaluator.binary,
-    ast.UnaryOp: _Evaluator.unary,
-    ast.BoolOp: _Evaluator.boolean,
-    ast.Compare: _Evaluator.compare,
-    ast.IfExp: _Evaluator.conditional,
-    ast.Call: _Evaluator.call,
+def _not(value: Value) -> Value:
+    return tidy(np.logical_not(value)) if isinstance(value, np.ndarray) else not value
+
+
+_UNARY: Mapping[type[ast.unaryop], Callable[[Value], Value]] = {
+    ast.Not: _not,
+    ast.USub: negate,
+    ast.Invert: invert,
+    ast.UAdd: lambda value: value,
+}
+
+_VISITORS: Mapping[type[ast.AST], Callable[[Evaluator, Any], Value]] = {
+    ast.Name: Evaluator.name,
+    ast.Constant: Evaluator.constant,
+    ast.BinOp: Evaluator.binary,
+    ast.UnaryOp: Evaluator.unary,
+    ast.BoolOp: Evaluator.boolean,
+    ast.Compare: Evaluator.compare,
+    ast.IfExp: Evaluator.conditional,
+    ast.Call: Evaluator.call,
 }

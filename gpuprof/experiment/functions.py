@@ -54,6 +54,8 @@ def gcd(*values: Value) -> int:
 
 def _extreme(elementwise: Callable[..., Any], reduction: Callable[..., Any], python: Callable[..., Any]) -> Any:
     def call(*values: Value, axis: Value | None = None) -> Any:
+        if not values:
+            raise ExpressionError("min and max take at least one value")
         if len(values) == 1:
             return _reduced(reduction, values[0], axis)
         if axis is not None:
@@ -139,11 +141,13 @@ def reshape(array: Value, *shape: Value) -> Array:
 
 
 def arange(*bounds: Value) -> Array:
+    if not 1 <= len(bounds) <= 3:
+        raise ExpressionError("arange takes (end), (start, end) or (start, end, step)")
     start, stop = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
     step = _count(bounds[2], "the step") if len(bounds) == 3 else 1
     first, last = _count(start, "the start"), _count(stop, "the end")
-    if len(bounds) > 3 or step == 0:
-        raise ExpressionError("arange takes (end), (start, end) or (start, end, step) with a step that is not 0")
+    if step == 0:
+        raise ExpressionError("arange's step is 0")
     check_bytes((max(0, (last - first) // step + 1),), "arange")
     return np.arange(first, last, step, dtype=np.int64)
 

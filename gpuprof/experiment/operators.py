@@ -187,13 +187,25 @@ def _bitwise(symbol: str, apply: Callable[[Any, Any], Any]) -> Callable[..., Val
     return run
 
 
+def matmul_shape(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...]:
+    """The shape of ``a @ b``; raises ShapeError."""
+    columns = b[-1:] if len(b) > 1 else ()
+    try:
+        stack = np.broadcast_shapes(a[:-2], b[:-2])
+    except ValueError:
+        raise ShapeError(f"`@` of shapes {list(a)} and {list(b)}: the stacks do not fit together") from None
+    if a[-1] != b[-2 if len(b) > 1 else 0]:
+        raise ShapeError(f"`@` of shapes {list(a)} and {list(b)}: the inner extents differ")
+    shape = (*stack, *a[-2:-1], *columns)
+    check_bytes(shape)
+    return shape
+
+
 def _matmul(left: Value, right: Value) -> Value:
     if not isinstance(left, np.ndarray) or not isinstance(right, np.ndarray):
         raise ShapeError("`@` takes two arrays")
     a, b = np.asarray(_number(left)), np.asarray(_number(right))
-    if a.shape[-1] != b.shape[-2 if b.ndim > 1 else 0]:
-        raise ShapeError(f"`@` of shapes {list(a.shape)} and {list(b.shape)}: the inner extents differ")
-    check_bytes(a.shape[:-1] + (b.shape[:-2] + b.shape[-1:] if b.ndim > 1 else ()))
+    matmul_shape(a.shape, b.shape)
     if _is_int(a) and _is_int(b):
         largest = max(map(abs, _bounds(a))) * max(map(abs, _bounds(b))) * a.shape[-1]
         _in_int64(-largest, largest, "@")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,9 +13,6 @@ from gpuprof.errors import ExpressionError
 from gpuprof.experiment.expressions import parse
 from gpuprof.experiment.model import Buffer, Variant
 from gpuprof.experiment.operators import ShapeError, Value
-
-#: A GEMM of 1024 has three times a million; a check of it takes some 30 ms.
-MAX_CHECKED = 1 << 22
 
 
 def evaluate(variant: Variant, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -27,30 +25,6 @@ def evaluate(variant: Variant, inputs: Mapping[str, NDArray[Any]]) -> dict[str, 
         name: _evaluated(variant, variant.buffers[name], text, inputs)
         for name, text in variant.reference.expressions.items()
     }
-
-
-def check_shapes(output: Buffer, text: str, buffers: Mapping[str, Buffer], scope: Mapping[str, Value]) -> None:
-    """Raise ShapeError where the reference's shapes cannot fit, found by evaluating it over ones.
-
-    References over more than ``MAX_CHECKED`` elements are left to the run, for the time that they take.
-    """
-    expression = parse(text)
-    read = [buffers[name] for name in expression.names if name in buffers]
-    if sum(buffer.elements for buffer in read) + output.elements > MAX_CHECKED:
-        return
-    ones: dict[str, Value] = {buffer.name: np.broadcast_to(np.ones((), _wide(buffer)), buffer.shape) for buffer in read}
-    try:
-        value = expression.evaluate({**scope, **ones})
-    except ShapeError:
-        raise
-    except ExpressionError:
-        return  # what depends on values is for the run, which has them
-    if not isinstance(value, str):
-        _shaped(np.asarray(value), output, text)
-
-
-def _wide(buffer: Buffer) -> type:
-    return {"f": float, "b": bool}.get(np.dtype(buffer.dtype).kind, int)
 
 
 def _evaluated(variant: Variant, output: Buffer, text: str, inputs: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
@@ -77,15 +51,17 @@ def _typed(value: NDArray[Any], output: Buffer, text: str) -> NDArray[Any]:
 
 
 def _shaped(value: NDArray[Any], output: Buffer, text: str) -> NDArray[Any]:
-    """A scalar fills the output; an array has its shape, up to extents of 1 and to flattening."""
-    if value.ndim == 0:
-        return np.full(output.shape, value)
-    same = _squeezed(value.shape) == _squeezed(output.shape)
-    flat = len(_squeezed(value.shape)) == 1 or len(_squeezed(output.shape)) == 1
-    if value.size == output.elements and (same or flat):
-        return np.ascontiguousarray(value).reshape(output.shape)
-    shapes = f"{list(value.shape)}, and {output.name} {list(output.shape)}"
-    raise ShapeError(f"`{text}`: the result has the shape {shapes}")
+    check_shape(value.shape, output, text)
+    return np.full(output.shape, value) if value.ndim == 0 else np.ascontiguousarray(value).reshape(output.shape)
+
+
+def check_shape(shape: tuple[int, ...], output: Buffer, text: str) -> None:
+    """A scalar fills the output; an array has its shape, up to extents of 1 and to flattening. Raises ShapeError."""
+    result, wanted = _squeezed(shape), _squeezed(output.shape)
+    fits = result == wanted or (1 in (len(result), len(wanted)) and math.prod(shape) == output.elements)
+    if shape and not fits:
+        shapes = f"{list(shape)}, and {output.name} {list(output.shape)}"
+        raise ShapeError(f"`{text}`: the result has the shape {shapes}")
 
 
 def _squeezed(shape: tuple[int, ...]) -> tuple[int, ...]:

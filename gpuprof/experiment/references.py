@@ -12,8 +12,8 @@ from gpuprof.experiment.document import Path_
 from gpuprof.experiment.expressions import Expression, nearest
 from gpuprof.experiment.model import Buffer, Expectation, Reference, Variant
 from gpuprof.experiment.points import Point
-from gpuprof.experiment.reference import check_shapes
 from gpuprof.experiment.schema import ExpectationModel, ExperimentModel, VariantModel
+from gpuprof.experiment.shapes import check_shapes
 
 
 def no_variant(name: str, known: Iterable[str]) -> str:

@@ -5,6 +5,7 @@ What an expression means, which names exist and what fits a GPU is checked after
 
 from __future__ import annotations
 
+import difflib
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, model_validator
@@ -121,8 +122,9 @@ def _dtype(value: Any) -> Any:
     usual = {"float": "float32", "double": "float64", "half": "float16", "int": "int32", "unsigned": "uint32"}
     if value in DTYPES:
         return value
-    hint = usual.get(value) if isinstance(value, str) else None
-    expected = f"one of {', '.join(DTYPES)}" + (f" ('{hint}' for {value})" if hint else "")
+    near = difflib.get_close_matches(str(value), DTYPES, n=1)
+    hint = usual.get(value, near[0] if near else None) if isinstance(value, str) else None
+    expected = f"one of {', '.join(DTYPES)}" + (f" (perhaps '{hint}')" if hint else "")
     raise _must_be(expected, value)
 
 
