@@ -119,13 +119,13 @@ def address_sources(operand: Operand) -> Callable[[LaneState], tuple[Array | Non
 class GlobalPlace:
     """Checks the addresses of one global instruction, and remembers the buffer it was in last."""
 
-    __slots__ = ("_end", "_start", "instruction", "verb", "width")
+    __slots__ = ("_last", "instruction", "verb", "width")
 
     def __init__(self, instruction: Instruction, width: int, verb: str) -> None:
         self.instruction = instruction
         self.width = width
         self.verb = verb
-        self._start, self._end = 1, 0
+        self._last = (1, 0)  #: start and last end offset of the buffer; one tuple, since threads share it
 
     def offsets(self, lanes: LaneState, addresses: Array) -> Int64:
         """Arena offsets of the enabled lanes (others may hold anything); raises MemoryFaultError."""
@@ -135,7 +135,8 @@ class GlobalPlace:
         else:
             low, high = int(offsets.min()), int(offsets.max())
             bits = int(np.bitwise_or.reduce(offsets, axis=None))
-        if low >= self._start and high + self.width <= self._end and not bits & (self.width - 1):
+        start, end = self._last
+        if low >= start and high + self.width <= end and not bits & (self.width - 1):
             return offsets
         return self._check(lanes, addresses, offsets)
 
@@ -151,7 +152,7 @@ class GlobalPlace:
         arena = lanes.launch.arena
         region = arena.region_of(int(enabled.min()))
         if region is not None and int(enabled.max()) + self.width <= region.end:
-            self._start, self._end = region.start, region.end
+            self._last = (region.start, region.end)
             return offsets
         owned = arena.owned(spread, self.width)
         bad = np.logical_and(mask, ~owned)

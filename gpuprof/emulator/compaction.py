@@ -54,7 +54,13 @@ def worthwhile(batch: Batch, fragment: Fragment) -> Part | None:
 def run_part(batch: Batch, part: Part, program: Program, stop: int, run: RunFragments) -> None:
     """Run the part up to program counter ``stop`` or to where it waits, and put its state back."""
     small = gather(batch, part.rows, part.warps)
-    before = (list(small.registers), list(small.uniforms), list(small.predicates), list(small.uniform_predicates), list(small.barriers))
+    before = (
+        list(small.registers),
+        list(small.uniforms),
+        list(small.predicates),
+        list(small.uniform_predicates),
+        list(small.barriers),
+    )
     fragment = part.fragment
     mask = take(fragment.mask, part.rows, part.warps)
     small.push(fragment.pc, mask, fragment.steps)

@@ -84,7 +84,9 @@ class ConstantTable(dict[tuple[int, int, int], "NDArray[Any]"]):
     def number(self, bank: int, offset: int, width: int) -> int:
         """A constant as an unsigned number; bytes behind the end of a bank are 0, as the driver pads it."""
         if offset < 0 or offset + width > BANK_BYTES:
-            raise MemoryFaultError(f"constant c[0x{bank:x}][0x{offset:x}] lies outside its bank of {BANK_BYTES:,} bytes")
+            raise MemoryFaultError(
+                f"constant c[0x{bank:x}][0x{offset:x}] lies outside its bank of {BANK_BYTES:,} bytes"
+            )
         return int.from_bytes(self.banks.get(bank, b"")[offset : offset + width], "little")
 
     def gather(self, bank: int, index: Array, offset: int, width: int) -> Array:

@@ -61,7 +61,11 @@ def _count_divergent(batch: Batch, site: Site, yes: Bool, no: Bool) -> None:
 
 
 def branch(decoded: Decoded, site: Site) -> Terminator:
-    """BRA, JMP: to a label, by guard and (``BRA P1, t``, ``BRA.U UP0, t``) a second predicate."""
+    """BRA, JMP: to a label, by guard and (``BRA P1, t``, ``BRA.U UP0, t``) a second predicate.
+
+    On an H200 ``smsp__thread_inst_executed_pred_on`` has the lanes for which both hold, and the counters by kind of
+    operation those with a true guard (kernel ``earlyexit``).
+    """
     if decoded.has("DIV", "CONV"):
         return _branch_on_convergence(decoded, site)
     target, guard = site.target(decoded.operands[-1]), _guard(decoded)
@@ -72,10 +76,11 @@ def branch(decoded: Decoded, site: Site) -> Terminator:
 
     def execute(batch: Batch, fragment: Fragment) -> int:
         condition = TRUE if guard is None else guard(batch)
-        if guard is not None:
-            _count_off(batch, fragment, site, condition)
+        off = _off(batch, fragment, condition)
+        batch.counters.off[site.index] += off
         if extra is not None:
             condition = np.logical_and(condition, extra(batch))
+            batch.counters.untaken[site.index] += _off(batch, fragment, condition) - off
         return _go(batch, fragment, site, condition, target)
 
     return execute
@@ -95,11 +100,16 @@ def _jump(decoded: Decoded, site: Site, target: int) -> Terminator:
 
 
 def _count_off(batch: Batch, fragment: Fragment, site: Site, condition: Bool) -> None:
+    batch.counters.off[site.index] += _off(batch, fragment, condition)
+
+
+def _off(batch: Batch, fragment: Fragment, condition: Bool) -> int:
+    """How many lanes of the fragment have a false condition."""
     if condition.size == 1:
-        on = fragment.lanes if condition.flat[0] else 0
-    else:
-        on = batch.count_lanes(condition if batch.mask.size == 1 else np.logical_and(batch.mask, condition))
-    batch.counters.off[site.index] += fragment.lanes - on
+        return 0 if condition.flat[0] else fragment.lanes
+    return fragment.lanes - batch.count_lanes(
+        condition if batch.mask.size == 1 else np.logical_and(batch.mask, condition)
+    )
 
 
 def _go(batch: Batch, fragment: Fragment, site: Site, condition: Bool, target: int) -> int:
@@ -142,8 +152,7 @@ def indirect(decoded: Decoded, site: Site) -> Terminator:
     target = site.target(labels[-1]) if labels else 0
     guard = _guard(decoded)
     if not registers:
-        jump = branch(decoded, site)
-        return jump
+        return branch(decoded, site)
     register, absolute = registers[0], decoded.has("ABS") or decoded.instruction.opcode == "JMX"
 
     def execute(batch: Batch, fragment: Fragment) -> int:
@@ -385,7 +394,7 @@ def nothing(decoded: Decoded, site: Site) -> Step:
 
 
 #: opcode -> what ends a straight run.
-TERMINATORS: dict[str, Callable[[Decoded, "Site"], Terminator]] = {
+TERMINATORS: dict[str, Callable[[Decoded, Site], Terminator]] = {
     "BRA": branch,
     "JMP": branch,
     "BRX": indirect,
@@ -400,7 +409,7 @@ TERMINATORS: dict[str, Callable[[Decoded, "Site"], Terminator]] = {
 }
 
 #: opcode -> control instructions that go on.
-STEPS: dict[str, Callable[[Decoded, "Site"], Step]] = {
+STEPS: dict[str, Callable[[Decoded, Site], Step]] = {
     "BSSY": bssy,
     "BREAK": break_barrier,
     "BMOV": bmov,

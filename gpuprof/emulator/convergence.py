@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.operands import FALSE, TRUE, ZERO
 from gpuprof.emulator.lanes import WARP
+from gpuprof.emulator.operands import FALSE, TRUE, ZERO
 from gpuprof.emulator.state import LaneState
 
 if TYPE_CHECKING:
@@ -120,7 +120,7 @@ def set_barrier(batch: Batch, slot: int, words: Array) -> None:
 
 def arrive(batch: Batch, slot: int, pc: int, steps: int) -> int:
     """The active lanes reach a convergence barrier and want to go on at ``pc``."""
-    if batch.quiet and batch.mask.size == 1 or _complete(batch, slot):
+    if (batch.quiet and batch.mask.size == 1) or _complete(batch, slot):
         return pc
     for wait in batch.waits:
         if wait.slot == slot and wait.pc == pc:

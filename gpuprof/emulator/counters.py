@@ -16,9 +16,11 @@ class Counters:
     warps: list[int]  #: executions by a group of converged lanes of one warp
     threads: list[int]  #: active lanes over those executions
     off: list[int]  #: of those lanes, how many had a false guard
+    untaken: list[int]  #: of the lanes with a true guard, how many a branch's second predicate kept from branching
     issued: list[int]  #: executions with at least one enabled lane (requests of memory instructions)
     sectors: list[int]  #: distinct 32-byte sectors per execution
     ideal_sectors: list[int]  #: bytes of the enabled lanes / 32, rounded up per execution
+    l1_sectors: list[int]  #: atomics and LDGSTS, whose sectors l1tex counts by a rule of its own
     tags: list[int]  #: distinct 128-byte lines per execution
     wavefronts: list[int]  #: passes of the shared-memory data stage
     ideal_wavefronts: list[int]  #: passes without bank conflicts
@@ -27,12 +29,11 @@ class Counters:
     local: list[int]  #: likewise to local memory
     blocks: int = 0
     launched_warps: int = 0
-    threads_launched: int = 0
 
     @classmethod
     def zeros(cls, instructions: int) -> Counters:
         """Nothing counted yet, for a program of that many instructions."""
-        return cls(*([0] * instructions for _ in range(12)))
+        return cls(*([0] * instructions for _ in range(14)))
 
     def add(self, other: Counters) -> None:
         """Add another worker's counts."""

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 Dim3 = tuple[int, int, int]
 
 
-def code_location(kernel: str, instruction: Instruction, block: Dim3 | None = None, thread: Dim3 | None = None) -> CodeLocation:
+def code_location(
+    kernel: str, instruction: Instruction, block: Dim3 | None = None, thread: Dim3 | None = None
+) -> CodeLocation:
     """The place of an instruction, with its source line where the cubin has line information."""
     source = instruction.source
     return CodeLocation(
@@ -45,7 +47,9 @@ def first_lane(lanes: LaneState, bad: NDArray[np.bool_]) -> tuple[int, int, int]
     return int(row), int(warp), int(lane)
 
 
-def memory_fault(lanes: LaneState, instruction: Instruction, bad: NDArray[np.bool_], addresses: NDArray[Any], message: str) -> MemoryFaultError:
+def memory_fault(
+    lanes: LaneState, instruction: Instruction, bad: NDArray[np.bool_], addresses: NDArray[Any], message: str
+) -> MemoryFaultError:
     """A fault of the first bad lane; ``message`` may use {address} and {nearest}."""
     where = first_lane(lanes, bad)
     full = np.broadcast_to(addresses, (lanes.block_count, lanes.warp_count, WARP))

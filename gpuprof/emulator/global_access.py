@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuprof.emulator.addresses import GlobalPlace, access_width, memory_operand, wide_address
+from gpuprof.emulator.lanes import WARP
 from gpuprof.emulator.sectors import PatternMemo, count_sectors
 from gpuprof.emulator.semantics.base import Decoded, Execute
-from gpuprof.emulator.lanes import WARP
 from gpuprof.sass.model import Operand
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class GlobalCount:
 
 def _spread(offsets: Int64, mask: NDArray[np.bool_]) -> tuple[Int64, NDArray[np.bool_]]:
     """Offsets and mask as (warps, 32), over the axes that either has."""
-    shape = np.broadcast_shapes(offsets.shape, mask.shape)[:2] + (WARP,)
+    shape = (*np.broadcast_shapes(offsets.shape, mask.shape)[:2], WARP)
     return np.broadcast_to(offsets, shape).reshape(-1, WARP), np.broadcast_to(mask, shape).reshape(-1, WARP)
 
 

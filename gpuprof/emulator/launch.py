@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpuprof.emulator import syscalls
 from gpuprof.emulator.constants import ConstantTable, bank_layout, fill_bank
+from gpuprof.emulator.lanes import WARP
 from gpuprof.emulator.operands import TRUE
 from gpuprof.emulator.special_values import thread_registers
-from gpuprof.emulator.lanes import WARP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -59,6 +60,7 @@ class LaunchContext:
         self.local_bytes = -(-(image.stack_bytes + DEFAULT_STACK_BYTES) // 16) * 16
         self.constants = ConstantTable(self._banks(image, parameters))
         self.thread_values = thread_registers(block, self.warps)
+        self.atomic_lock = Lock()
         self.runtime = syscalls.Runtime(arena, image.system_functions, options)
 
     def _banks(self, image: KernelImage, parameters: bytes) -> dict[int, bytes]:

@@ -92,7 +92,9 @@ class Module:
             if relocation.section == section:
                 address = self._address(relocation.symbol, program) + relocation.addend
                 end = relocation.offset + _ADDRESS_BYTES
-                data[relocation.offset : end] = address.to_bytes(_ADDRESS_BYTES, "little")[: len(data) - relocation.offset]
+                data[relocation.offset : end] = address.to_bytes(_ADDRESS_BYTES, "little")[
+                    : len(data) - relocation.offset
+                ]
         return bytes(data)
 
     def _address(self, name: str, program: Program | None) -> int:

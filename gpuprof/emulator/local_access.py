@@ -11,9 +11,9 @@ import numpy as np
 
 from gpuprof.emulator.addresses import WindowPlace, access_width, memory_operand, narrow_address
 from gpuprof.emulator.global_access import put, take_source
+from gpuprof.emulator.lanes import WARP
 from gpuprof.emulator.sectors import PatternMemo, count_sectors
 from gpuprof.emulator.semantics.base import Decoded, Execute
-from gpuprof.emulator.lanes import WARP
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -39,8 +39,13 @@ class LocalCount:
         self.memo = PatternMemo()
 
     def count(self, lanes: LaneState, addresses: Int64) -> None:
+        """Count an LDL or STL."""
+        lanes.counters.issued[self.index] += self.issued(lanes, addresses)
+
+    def issued(self, lanes: LaneState, addresses: Int64) -> int:
+        """Count sectors; returns the executions with an enabled lane."""
         counters, index, mask = lanes.counters, self.index, lanes.mask
-        shape = np.broadcast_shapes(addresses.shape, mask.shape)[:2] + (WARP,)
+        shape = (*np.broadcast_shapes(addresses.shape, mask.shape)[:2], WARP)
         warps = lanes.block_count * lanes.warp_count
         enabled = np.broadcast_to(mask, shape).reshape(-1, WARP)
         factor = warps // len(enabled)
@@ -48,9 +53,9 @@ class LocalCount:
         places = ((addresses >> 2) * WARP + np.arange(WARP)) * _WORD
         rows = np.broadcast_to(places, shape).reshape(-1, WARP)
         sectors, tags = count_sectors(rows, None if mask.size == 1 else enabled, self.memo)
-        counters.issued[index] += issued * factor
         counters.sectors[index] += sectors * factor * self.words
         counters.tags[index] += tags * factor * self.words
+        return issued * factor
 
 
 def load(decoded: Decoded, index: int) -> Execute:
@@ -90,7 +95,8 @@ def fetch(lanes: LaneState, addresses: Int64, width: int, signed: bool) -> tuple
     if width >= 8:
         pairs = range(width // 8)
         return tuple(
-            np.bitwise_or(_word(lanes, addresses + 8 * p).astype(np.uint64), _high(lanes, addresses + 8 * p + 4)) for p in pairs
+            np.bitwise_or(_word(lanes, addresses + 8 * p).astype(np.uint64), _high(lanes, addresses + 8 * p + 4))
+            for p in pairs
         )
     word = _word(lanes, addresses)
     if width == 4:

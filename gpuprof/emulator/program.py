@@ -14,7 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator import atomics, constants, control, generic_access, global_access, local_access, shared_access, special
+from gpuprof.emulator import (
+    async_copy,
+    atomics,
+    constants,
+    control,
+    generic_access,
+    global_access,
+    local_access,
+    shared_access,
+    shared_atomics,
+    special,
+)
 from gpuprof.emulator.control import Step, Terminator
 from gpuprof.emulator.convergence import Batch, Fragment
 from gpuprof.emulator.faults import code_location, first_lane, lane_location
@@ -42,10 +53,10 @@ ENGINE: dict[str, Callable[[Decoded, int], Execute]] = {
     "LDC": constants.load,
     "ULDC": constants.load,
     "LDCU": constants.load,
-    "LDGSTS": atomics.copy_async,
-    "ATOMS": atomics.shared,
+    "LDGSTS": async_copy.copy,
+    "ATOMS": shared_atomics.shared,
     "ATOMG": atomics.global_memory,
-    "ATOM": atomics.generic,
+    "ATOM": generic_access.atomic,
     "RED": atomics.global_memory,
     "REDG": atomics.global_memory,
     "QSPC": generic_access.query_space,
@@ -127,6 +138,11 @@ class Program:
         self.sections[name] = start
         self.instructions.extend(instructions)
         self._starts.extend([start] * len(instructions))
+
+    def uses(self, opcodes: frozenset[str]) -> bool:
+        """Whether the kernel's own section holds any of these base opcodes."""
+        length = min((start for start in self.sections.values() if start), default=self.end) // INSTRUCTION_BYTES
+        return any(instruction.opcode in opcodes for instruction in self.instructions[:length])
 
     @property
     def runs(self) -> Mapping[int, Run]:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from threading import Event
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpuprof.emulator.convergence import Batch
 from gpuprof.emulator.counters import Counters
+from gpuprof.emulator.lanes import WARP
 from gpuprof.emulator.launch import LaunchContext
 from gpuprof.emulator.loader import KernelImage
-from gpuprof.emulator.model import EmulationOptions, EmulationReport
+from gpuprof.emulator.metrics import Code, instruction_metrics, kernel_metrics
+from gpuprof.emulator.model import EmulationOptions, EmulationReport, PerInstruction
+from gpuprof.emulator.sampling import BlockClass, block_classes, choose_more
 from gpuprof.emulator.schedule import run_batch
 
 if TYPE_CHECKING:
@@ -18,9 +26,26 @@ if TYPE_CHECKING:
 
     from gpuprof.emulator.memory import Arena
 
+    Blocks = NDArray[np.int64]
+
 Dim3 = tuple[int, int, int]
+
 #: Lanes of one batch: enough that numpy's calls are cheap per lane, few enough that arrays stay in the caches.
 BATCH_LANES = 16384
+#: Shared memory of one batch at most.
+_BATCH_SHARED_BYTES = 32 << 20
+#: A grid of so few blocks is not worth sampling.
+_FEW_BLOCKS = 27
+#: Opcodes by which blocks can talk to each other.
+_GLOBAL_ATOMICS = frozenset(("ATOMG", "ATOM", "RED", "REDG"))
+
+
+@dataclass
+class _Stratum:
+    """Blocks that ran as representatives of ``size`` blocks, and what they counted."""
+
+    size: int
+    counters: Counters
 
 
 def emulate(
@@ -32,26 +57,144 @@ def emulate(
     dynamic_shared_bytes: int = 0,
     options: EmulationOptions | None = None,
 ) -> EmulationReport:
+    """Execute a launch and count.
+
+    ``parameters`` is the parameter block of the cubin's layout (``loader.pack_parameters``). With a budget the grid
+    may be sampled; then ``scaled`` stands for all blocks. Raises EmulationError and its kinds.
+    """
     options = options or EmulationOptions()
     context = LaunchContext(image, arena, grid, block, parameters, dynamic_shared_bytes, options)
-    counters = Counters.zeros(len(image.program.instructions))
+    engine = _Engine(context, image)
     total = grid[0] * grid[1] * grid[2]
-    ids = np.arange(total)
-    size = batch_blocks(grid, context)
-    for first in range(0, total, size):
-        run_blocks(context, image, ids[first : first + size], counters)
-    return EmulationReport({}, {}, total, total), counters
+    talks = image.program.uses(_GLOBAL_ATOMICS)
+    if options.budget is None or total <= _FEW_BLOCKS or talks:
+        strata = [_Stratum(total, engine.run(np.arange(total, dtype=np.int64)))]
+    else:
+        strata = _sample(engine, grid, options.budget)
+    return _report(image, context, strata, total)
 
 
-def run_blocks(context: LaunchContext, image: KernelImage, ids: NDArray[np.int64], counters: Counters) -> None:
-    with np.errstate(all="ignore"):
-        batch = Batch(context, ids, counters)
-        batch.start(0)
-        run_batch(batch, image.program)
+def _sample(engine: _Engine, grid: Dim3, budget: int) -> list[_Stratum]:
+    """One block of each class, then the whole rest when the budget allows it, else more of the largest class."""
+    classes = block_classes(grid)
+    strata = [_Stratum(each.size, engine.run(np.array([each.pilot]))) for each in classes]
+    costs = [sum(stratum.counters.threads) for stratum in strata]
+    expected = sum(cost * stratum.size for cost, stratum in zip(costs, strata, strict=True))
+    if expected <= budget:
+        return _finish(engine, classes, strata)
+    most = max(costs[-1], 1)
+    more = choose_more(classes[-1], max(0, (budget - sum(costs)) // most))
+    strata[-1].counters.add(engine.run(more))
+    return strata
 
 
-def batch_blocks(grid: Dim3, context: LaunchContext) -> int:
-    most = max(1, BATCH_LANES // (context.warps * 32))
-    if most >= grid[0]:
-        return max(1, most // grid[0]) * grid[0]
-    return -(-grid[0] // -(-grid[0] // most))
+def _finish(engine: _Engine, classes: tuple[BlockClass, ...], strata: list[_Stratum]) -> list[_Stratum]:
+    """Run every block that was no pilot; the counts are then exact and need no scaling."""
+    everything = np.sort(np.concatenate([each.blocks for each in classes]))
+    pilots = np.array([each.pilot for each in classes])
+    counters = engine.run(np.setdiff1d(everything, pilots, assume_unique=True))
+    for stratum in strata:
+        counters.add(stratum.counters)
+    return [_Stratum(len(everything), counters)]
+
+
+class _Engine:
+    """Runs sets of blocks of one launch."""
+
+    def __init__(self, context: LaunchContext, image: KernelImage) -> None:
+        self._context = context
+        self._image = image
+        self._threads = _thread_count(context.options.threads, image)
+
+    def run(self, blocks: Blocks) -> Counters:
+        """Run these blocks, in batches on several threads; returns what they counted."""
+        counters = Counters.zeros(len(self._image.program.instructions))
+        batches = list(self._batches(blocks))
+        if len(batches) <= 1 or self._threads <= 1:
+            for batch in batches:
+                self._run_batch(batch, counters)
+        else:
+            self._run_threads(batches, counters)
+        counters.blocks += len(blocks)
+        counters.launched_warps += len(blocks) * self._context.warps
+        return counters
+
+    def _run_threads(self, batches: list[Blocks], counters: Counters) -> None:
+        workers = min(self._threads, len(batches))
+        stop = Event()
+
+        def work(first: int) -> Counters:
+            own = Counters.zeros(len(self._image.program.instructions))
+            for batch in batches[first::workers]:
+                if stop.is_set():
+                    break
+                try:
+                    self._run_batch(batch, own)
+                except BaseException:
+                    stop.set()
+                    raise
+            return own
+
+        with ThreadPoolExecutor(workers) as pool:
+            for future in [pool.submit(work, number) for number in range(workers)]:
+                counters.add(future.result())
+
+    def _run_batch(self, blocks: Blocks, counters: Counters) -> None:
+        with np.errstate(all="ignore"):
+            batch = Batch(self._context, blocks, counters)
+            batch.start(0)
+            run_batch(batch, self._image.program)
+
+    def _batches(self, blocks: Blocks) -> Iterable[Blocks]:
+        size = self._batch_size()
+        for first in range(0, len(blocks), size):
+            yield blocks[first : first + size]
+
+    def _batch_size(self) -> int:
+        """Blocks per batch: whole rows of the grid or equal parts of one, since blocks of a row share values."""
+        context = self._context
+        most = max(1, BATCH_LANES // (context.warps * WARP))
+        if context.shared_bytes:
+            most = max(1, min(most, _BATCH_SHARED_BYTES // context.shared_bytes))
+        row = context.grid[0]
+        if most >= row:
+            return most // row * row
+        return -(-row // -(-row // most))
+
+
+def _thread_count(wanted: int | None, image: KernelImage) -> int:
+    """Threads to use; one where the order of blocks can be seen in the result."""
+    if image.program.uses(_GLOBAL_ATOMICS) or image.system_functions:
+        return 1
+    if wanted is not None:
+        return max(1, wanted)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _report(image: KernelImage, context: LaunchContext, strata: list[_Stratum], total: int) -> EmulationReport:
+    code = image.program.instructions
+    counted = [kernel_metrics(Code(stratum.counters, code)) for stratum in strata]
+    ran = sum(stratum.counters.blocks for stratum in strata)
+    weights = [stratum.size / stratum.counters.blocks for stratum in strata]
+    exact = {name: sum(values[name] for values in counted) for name in counted[0]}
+    scaled = {
+        name: round(sum(values[name] * weight for values, weight in zip(counted, weights, strict=True)))
+        for name in counted[0]
+    }
+    per_instruction = _per_instruction(image, strata, weights) if context.options.per_instruction else ()
+    return EmulationReport(exact, scaled, ran, total, per_instruction, context.runtime.text)
+
+
+def _per_instruction(image: KernelImage, strata: list[_Stratum], weights: list[float]) -> tuple[PerInstruction, ...]:
+    """Scaled counts of every instruction that was executed, in the order of the code."""
+    found = []
+    for index in range(len(image.program.instructions)):
+        totals: dict[str, float] = {}
+        for stratum, weight in zip(strata, weights, strict=True):
+            if stratum.counters.warps[index]:
+                values = instruction_metrics(Code(stratum.counters, image.program.instructions), index)
+                for name, value in values.items():
+                    totals[name] = totals.get(name, 0) + value * weight
+        if totals:
+            found.append(PerInstruction(index * 16, {name: round(value) for name, value in totals.items()}))
+    return tuple(found)

@@ -52,7 +52,7 @@ def count_sectors(addresses: Int64, mask: Bool | None, memo: PatternMemo) -> tup
         if len(relative) == 1 or bool((relative == relative[0]).all()):
             return _moved(relative[0], addresses[:, 0], memo)
         return _distinct(addresses >> SECTOR_SHIFT), _distinct(addresses >> LINE_SHIFT)
-    return _distinct_masked(addresses >> SECTOR_SHIFT, mask), _distinct_masked(addresses >> LINE_SHIFT, mask)
+    return count_distinct(addresses >> SECTOR_SHIFT, mask), count_distinct(addresses >> LINE_SHIFT, mask)
 
 
 def _moved(relative: Int64, first: Int64, memo: PatternMemo) -> tuple[int, int]:
@@ -73,7 +73,8 @@ def _distinct(keys: Int64) -> int:
     return len(keys) + int(np.count_nonzero(ordered[:, 1:] != ordered[:, :-1]))
 
 
-def _distinct_masked(keys: Int64, mask: Bool) -> int:
+def count_distinct(keys: Int64, mask: Bool) -> int:
+    """Distinct keys of the enabled lanes per row, summed over rows."""
     rows = mask.any(axis=1)
     if not rows.all():
         keys, mask = keys[rows], mask[rows]

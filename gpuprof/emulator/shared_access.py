@@ -14,8 +14,8 @@ import numpy as np
 from gpuprof.emulator import wavefronts
 from gpuprof.emulator.addresses import WindowPlace, access_width, address_sources, memory_operand, narrow_address
 from gpuprof.emulator.global_access import put, take_source
-from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered
 from gpuprof.emulator.lanes import WARP
+from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered
 from gpuprof.emulator.wavefronts import WavefrontMemo
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ class SharedCount:
     def measure(self, lanes: LaneState, addresses: Int64) -> tuple[int, int, int]:
         """(executions with an enabled lane, wavefronts, wavefronts without conflicts) over the batch."""
         mask = lanes.mask
-        shape = np.broadcast_shapes(addresses.shape, mask.shape)[:2] + (WARP,)
+        shape = (*np.broadcast_shapes(addresses.shape, mask.shape)[:2], WARP)
         rows = np.broadcast_to(addresses, shape).reshape(-1, WARP)
         enabled = np.broadcast_to(mask, shape).reshape(-1, WARP)
         factor = lanes.block_count * lanes.warp_count // len(rows)
@@ -83,7 +83,7 @@ class SharedPlaces:
 def load(decoded: Decoded, index: int) -> Execute:
     """LDS in every width."""
     width, signed = access_width(decoded.instruction)
-    memo = WavefrontMemo(_rule(wavefronts.load_wavefronts, width), _ideal(width))
+    memo = WavefrontMemo(width_rule(wavefronts.load_wavefronts, width), ideal_rule(width))
     places, target = SharedPlaces(decoded, index, width, "read", memo), decoded.operands[0]
 
     def execute(lanes: LaneState) -> None:
@@ -95,7 +95,7 @@ def load(decoded: Decoded, index: int) -> Execute:
 def store(decoded: Decoded, index: int) -> Execute:
     """STS in every width."""
     width, _ = access_width(decoded.instruction)
-    memo = WavefrontMemo(_rule(wavefronts.store_wavefronts, width), _ideal(width))
+    memo = WavefrontMemo(width_rule(wavefronts.store_wavefronts, width), ideal_rule(width))
     places, source = SharedPlaces(decoded, index, width, "write", memo), decoded.operands[-1]
 
     def execute(lanes: LaneState) -> None:
@@ -184,9 +184,11 @@ def _scatter(lanes: LaneState, rows: Array, elements: Int64, value: Array) -> No
     rows.reshape(-1)[np.broadcast_to(flat, shape)[enabled]] = np.broadcast_to(value, shape)[enabled]
 
 
-def _rule(rule: Callable[[Int64, Bool, int], Int64], width: int) -> Callable[[Int64, Bool], Int64]:
+def width_rule(rule: Callable[[Int64, Bool, int], Int64], width: int) -> Callable[[Int64, Bool], Int64]:
+    """A wavefront rule for accesses of ``width`` bytes."""
     return lambda addresses, mask: rule(addresses, mask, width)
 
 
-def _ideal(width: int) -> Callable[[Bool], Int64]:
+def ideal_rule(width: int) -> Callable[[Bool], Int64]:
+    """The conflict-free number of wavefronts for accesses of ``width`` bytes."""
     return lambda mask: wavefronts.ideal_wavefronts(mask, width)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
     Read = Callable[[LaneState], Array]
 
+
 def _fixed(number: int) -> Read:
     value = scalar(number)
     return lambda lanes: value

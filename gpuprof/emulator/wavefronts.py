@@ -116,7 +116,9 @@ class WavefrontMemo:
 
     def count(self, addresses: Int64, mask: Bool) -> tuple[int, int]:
         """Sums over warps; ``addresses`` and ``mask`` are (warps, 32)."""
-        words = addresses - (addresses[:, :1] & ~np.int64(BANKS * 4 - 1))
+        line = np.int64(BANKS * 4 - 1)
+        lowest = np.where(mask, addresses, np.iinfo(np.int64).max).min(axis=1, keepdims=True) & ~line
+        words = np.where(mask, addresses - lowest, 0)
         if len(addresses) > 1:
             same = (words == words[0]).all() and (mask == mask[0]).all()
             if not same:
@@ -158,7 +160,7 @@ def _expand_mask(mask: Bool, width: int) -> Bool:
 
 
 def _by_groups(addresses: Int64, mask: Bool, width: int, parts: int) -> Int64:
-    rows, lanes = addresses.shape
+    rows, _lanes = addresses.shape
     words = _expand(addresses, width).reshape(rows * parts, -1)
     enabled = _expand_mask(mask, width).reshape(rows * parts, -1)
     return _most_per_bank(words, enabled, distinct=True).reshape(rows, parts).sum(axis=1)

@@ -1,0 +1,162 @@
+"""The device that is always there: executes machine code on the emulator, and counts."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpuprof.device.base import DeviceDescription, Handle, InstructionCounters, Launch, LaunchCounters, Pointer
+from gpuprof.errors import LaunchError
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from gpuprof.emulator.loader import KernelImage, Module
+    from gpuprof.emulator.model import EmulationOptions, EmulationReport
+    from gpuprof.toolchain.tools import Toolchain
+
+#: What a bundled experiment may take at most.
+CAPACITY_BYTES = 2 << 30
+
+
+class EmulatedDevice:
+    """Implements ``device.base.Device``. Cubins of any architecture load, each once.
+
+    ``tools`` supplies nvdisasm; without it the usual places are searched.
+    """
+
+    def __init__(
+        self,
+        options: EmulationOptions | None = None,
+        tools: Toolchain | None = None,
+        capacity_bytes: int = CAPACITY_BYTES,
+    ) -> None:
+        from gpuprof.emulator.memory import Arena
+        from gpuprof.emulator.model import EmulationOptions as Options
+
+        self._options = options or Options()
+        self._tools = tools
+        self._arena = Arena(capacity_bytes)
+        self._addresses: dict[int, tuple[int, int]] = {}
+        self._modules: dict[Path, Module] = {}
+        self._next = 1
+
+    @property
+    def description(self) -> DeviceDescription:
+        return DeviceDescription(
+            kind="emulated", name="emulator", multiprocessors=None, memory_bytes=self._arena.capacity_bytes
+        )
+
+    def allocate(self, nbytes: int) -> Handle:
+        """Zeroed memory; raises DeviceMemoryError."""
+        address = self._arena.allocate(nbytes)
+        handle = Handle(self._next, nbytes)
+        self._next += 1
+        self._addresses[handle.identifier] = (address, nbytes)
+        return handle
+
+    def free(self, handle: Handle) -> None:
+        self._arena.free(self._address(handle))
+        del self._addresses[handle.identifier]
+
+    def write(self, handle: Handle, data: NDArray[np.generic]) -> None:
+        """Copy a host array to the start of ``handle``; what launches stored before is forgotten."""
+        import numpy as np
+
+        flat = np.ascontiguousarray(data).reshape(-1).view(np.uint8)
+        self._check_length(handle, flat.nbytes)
+        self._arena.view(self._address(handle), flat.nbytes)[:] = flat
+        self._arena.clear_written(self._address(handle), handle.nbytes)
+
+    def read(self, handle: Handle, dtype: str, shape: tuple[int, ...]) -> NDArray[np.generic]:
+        import numpy as np
+
+        kind = np.dtype(dtype)
+        nbytes = int(np.prod(shape, dtype=np.int64)) * kind.itemsize
+        self._check_length(handle, nbytes)
+        found: NDArray[np.generic] = self._arena.view(self._address(handle), nbytes).copy().view(kind).reshape(shape)
+        return found
+
+    def fill(self, handle: Handle, byte: int) -> None:
+        self._arena.view(self._address(handle), handle.nbytes)[:] = byte
+        self._arena.clear_written(self._address(handle), handle.nbytes)
+
+    def written(self, handle: Handle) -> NDArray[np.bool_]:
+        """Per byte: whether a launch since the last ``fill`` or ``write`` stored there."""
+        return self._arena.written_bytes(self._address(handle), handle.nbytes)
+
+    def launch(self, launch: Launch) -> LaunchCounters:
+        """Execute the kernel: the whole grid, or a sample of its blocks when the budget says so."""
+        from gpuprof.emulator.loader import pack_parameters
+        from gpuprof.emulator.run import emulate
+
+        image = self._module(launch.cubin).image(launch.symbol)
+        values = [self._argument(argument) for argument in launch.arguments]
+        report = emulate(
+            image,
+            self._arena,
+            launch.grid,
+            launch.block,
+            pack_parameters(image, values),
+            launch.shared_bytes,
+            replace(self._options, budget=None) if launch.whole else self._options,
+        )
+        return _launch_counters(image, report)
+
+    def close(self) -> None:
+        self._modules.clear()
+        self._addresses.clear()
+
+    def _argument(self, argument: Pointer | bytes) -> bytes:
+        if isinstance(argument, Pointer):
+            return (self._address(argument.handle) + argument.offset_bytes).to_bytes(8, "little")
+        return argument
+
+    def _module(self, cubin: Path) -> Module:
+        if cubin not in self._modules:
+            from gpuprof.emulator.loader import Module
+            from gpuprof.sass.parse import parse_disassembly
+            from gpuprof.toolchain.disasm import disassemble_text
+            from gpuprof.toolchain.elf import read_cubin
+            from gpuprof.toolchain.tools import find_tools
+
+            text = disassemble_text(self._tools or find_tools(), cubin)
+            self._modules[cubin] = Module(read_cubin(cubin), parse_disassembly(text), self._arena)
+        return self._modules[cubin]
+
+    def _address(self, handle: Handle) -> int:
+        known = self._addresses.get(handle.identifier)
+        if known is None:
+            raise LaunchError(f"device memory {handle.identifier} was freed, or belongs to another device")
+        return known[0]
+
+    def _check_length(self, handle: Handle, nbytes: int) -> None:
+        if nbytes > handle.nbytes:
+            raise LaunchError(f"a copy of {nbytes:,} bytes does not fit a buffer of {handle.nbytes:,} bytes")
+
+
+def _launch_counters(image: KernelImage, report: EmulationReport) -> LaunchCounters:
+    instructions = image.program.instructions
+    per_instruction = []
+    for each in report.per_instruction:
+        instruction = instructions[each.address // 16]
+        source = instruction.source
+        per_instruction.append(
+            InstructionCounters(
+                address=instruction.address,
+                text=instruction.text,
+                file=source.file if source else "",
+                line=source.line if source else None,
+                counters=each.counters,
+            )
+        )
+    return LaunchCounters(
+        counters=report.scaled,
+        source="emulator",
+        blocks_run=report.blocks_run,
+        blocks_total=report.blocks_total,
+        per_instruction=tuple(per_instruction),
+        printed=report.printed,
+    )
