@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gpuprof.profile.ncu_counters import NcuOptions
     from gpuprof.profile.observer import Observer
     from gpuprof.profile.options import RunOptions
-    from gpuprof.results.model import Run
+    from gpuprof.results.model import Environment, Run
 
 SOURCES = ("emulated", "ncu")
 
@@ -62,8 +62,9 @@ def command(config: str, **flags: Any) -> None:
     overrides = dict(pair.partition("=")[::2] for pair in flags["overrides"])
     options = _options(flags, whole=compared)
     experiment = experiments.load(experiments.find_config(config), overrides=overrides)
+    ncu = _ncu_options(flags)
     with make_observer(quiet=takes_stdout(targets)) as observer:
-        run = _count(experiment, options, _ncu_options(flags), observer, compared)
+        run = _count(experiment, options, ncu, observer, compared)
     if not takes_stdout(targets):
         if compared:
             render_agreement(run, make_console())
@@ -71,7 +72,7 @@ def command(config: str, **flags: Any) -> None:
             render_counters(run, make_console(), lines=flags["by_line"])
     for kind, target in targets.items():
         write_text((AGREEMENT_EXPORTERS if compared else COUNTER_EXPORTERS)[kind](run), target)
-    sys.exit(_exit_code(run, disagreements(run) if compared else 0, compared))
+    sys.exit(_exit_code(run, disagreements(run) if compared else 0, ncu is not None))
 
 
 def _compared(text: str | None) -> bool:
@@ -124,40 +125,32 @@ def _ncu_options(flags: Mapping[str, Any]) -> NcuOptions | None:
 def _count(
     experiment: Experiment, options: RunOptions, ncu: NcuOptions | None, observer: Observer, compared: bool
 ) -> Run:
-    """Emulated counters, ncu's, or both in one run."""
+    """Emulated counters, ncu's, or both in one run; for the GPU's architecture where ncu counts."""
     from gpuprof.profile.ncu_counters import count_with_ncu, with_ncu
     from gpuprof.profile.run import run_experiment
 
     if ncu is None:
         return run_experiment(experiment, options, observer)
+    arch, environment = _gpu(experiment, replace(options, devices=()))
+    options = replace(options, arch=arch)
     on_gpu = replace(options, devices=())
+    run = run_experiment(experiment, options if compared else replace(options, devices=("none",)), observer)
     if compared:
-        on_gpu, options = _same_arch(experiment, on_gpu, options)
-        run = run_experiment(experiment, options, observer)
         ncu = replace(ncu, metrics=tuple(dict.fromkeys((*_counted(run), *ncu.metrics))))
-    else:
-        run = run_experiment(
-            experiment, replace(on_gpu, devices=("none",), arch=_gpu_arch(experiment, on_gpu)), observer
-        )
-    return with_ncu(run, count_with_ncu(experiment, on_gpu, ncu))
+    return replace(with_ncu(run, count_with_ncu(experiment, on_gpu, ncu)), environment=environment)
 
 
-def _same_arch(experiment: Experiment, on_gpu: RunOptions, emulated: RunOptions) -> tuple[RunOptions, RunOptions]:
-    """Both for the GPU's architecture, so that both execute one cubin."""
-    arch = _gpu_arch(experiment, on_gpu)
-    return replace(on_gpu, arch=arch), replace(emulated, arch=arch)
-
-
-def _gpu_arch(experiment: Experiment, on_gpu: RunOptions) -> str | None:
+def _gpu(experiment: Experiment, on_gpu: RunOptions) -> tuple[str, Environment]:
+    """The architecture to build for, and the GPU's surroundings; raises MissingDeviceError, MissingToolError."""
     from gpuprof.errors import MissingDeviceError
     from gpuprof.profile.setup import prepare_run
 
     setup = prepare_run(experiment, on_gpu)
     if setup.devices.kind != "gpu":
-        why = "; ".join(setup.notes) or "none was found"
-        raise MissingDeviceError(f"ncu needs a GPU: {why}. Without --ncu the emulator counts")
+        why = " ".join(setup.notes) or "none was found."
+        raise MissingDeviceError(f"ncu needs a GPU. {why} Without --ncu the emulator counts")
     setup.tools.require("ncu")
-    return setup.default_arch
+    return setup.default_arch, setup.environment
 
 
 def _counted(run: Run) -> list[str]:
@@ -165,11 +158,11 @@ def _counted(run: Run) -> list[str]:
     return list(dict.fromkeys(name for result in run.results if result.counters for name in result.counters.values))
 
 
-def _exit_code(run: Run, different: int, compared: bool) -> int:
+def _exit_code(run: Run, different: int, by_ncu: bool) -> int:
     from gpuprof.results.model import Status
 
     if not run.complete:
         return 130
     failed = any(result.status not in (Status.OK, Status.SKIPPED) for result in run.results)
-    silent = compared and any(result.counters is not None and result.ncu is None for result in run.results)
+    silent = by_ncu and any(result.status is Status.OK and result.ncu is None for result in run.results)
     return int(failed or silent or different > 0)

@@ -26,6 +26,8 @@ def _origin(run: Run) -> str:
     sources = {counters.source for counters in counted}
     if sources == {"ncu"}:
         return f"counted by Nsight Compute on {environment.gpu or 'the GPU'}"
+    if any(result.ncu for result in run.results):
+        return f"counted on the emulator, and by Nsight Compute on {environment.gpu or 'the GPU'}{_sampled(counted)}"
     return f"counted on the emulator (no GPU, so no times){_sampled(counted)}"
 
 

@@ -68,7 +68,7 @@ _MESSAGE = re.compile(r"==(ERROR|WARNING)==\s*(.*)")
 _RETURNED = re.compile(r"application returned an error code \((-?\d+)\)")
 _TERMINATED = re.compile(r"Target process \d+ terminated before first instrumented API call")
 _SECTION = re.compile(r"Option '--section ([^']*)' did not match any section")
-#: Words of ncu's messages about names that it, or the chip, does not have.
+#: Words of ncu's warnings about names that it, or the chip, does not have.
 _UNKNOWN_METRICS = re.compile(
     r"(?:Failed to (?:find|access)|could not be (?:found|queried)|not (?:found|available|supported)|unknown)",
     re.IGNORECASE,
@@ -113,8 +113,8 @@ def _last_line(text: str) -> str:
 
 
 def unknown_metrics(output: str, asked: Iterable[str]) -> tuple[str, ...]:
-    """The asked names that ncu's messages call unknown to it or to the chip."""
-    lines = [line for kind in ("ERROR", "WARNING") for line in messages(output, kind) if _UNKNOWN_METRICS.search(line)]
+    """The asked names that ncu's errors name, or its warnings call unknown to it or to the chip."""
+    lines = messages(output) + [line for line in messages(output, "WARNING") if _UNKNOWN_METRICS.search(line)]
     words = {word.strip(".,;:'\"()") for line in lines for word in line.split()}
     return tuple(name for name in asked if name in words)
 

@@ -92,7 +92,7 @@ def test_mistakes_are_one_message(gpuprof, arguments: tuple[str, ...], message: 
 def test_without_a_gpu_ncu_says_what_to_do(gpuprof, option: tuple[str, ...]) -> None:
     failed = gpuprof("scale.yaml", *option)
     assert failed.returncode == 3
-    assert "ncu needs a GPU" in failed.stderr
+    assert "ncu needs a GPU." in failed.stderr
     assert "Without --ncu the emulator counts" in failed.stderr
 
 
