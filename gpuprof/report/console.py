@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 import os
+import sys
 from typing import IO, TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,6 +18,9 @@ def make_console(file: IO[str] | None = None, *, stderr: bool = False) -> Consol
     """A console that obeys NO_COLOR and COLUMNS, and prints plain lines of 100 columns where there is no terminal."""
     from rich.console import Console
 
+    stream = sys.stderr if stderr else sys.stdout
+    if file is None and isinstance(stream, io.TextIOWrapper):
+        stream.reconfigure(errors="replace")  # a terminal without µ or ± shows ? and not a traceback
     console = Console(file=file, stderr=stderr, highlight=False, emoji=False, markup=False, soft_wrap=False)
     if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         console.width = PLAIN_WIDTH

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -18,6 +19,8 @@ from gpuprof.results.model import Result, Run
 
 #: Standard output, as people write it on the command line.
 STDOUT = "-"
+#: The variable that names the file of a GitHub step's summary, which several commands add to.
+STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
 def run_csv(run: Run) -> str:
@@ -133,9 +136,19 @@ def write_exports(run: Run, targets: Mapping[str, str | None]) -> None:
 
 
 def write_text(text: str, target: str) -> None:
-    """``text`` to a file, whole or not at all, or to standard output."""
+    """``text`` to a file, whole or not at all, or to standard output; GitHub's step summary is added to.
+
+    Raises:
+        StoreError: the file cannot be written.
+    """
     if target == STDOUT:
         sys.stdout.write(text)
         sys.stdout.flush()
+    elif target == os.environ.get(STEP_SUMMARY):
+        write_whole(_present(Path(target)) + text, Path(target))
     else:
         write_whole(text, Path(target))
+
+
+def _present(path: Path) -> str:
+    return path.read_text(encoding="utf-8", errors="replace") if path.is_file() else ""

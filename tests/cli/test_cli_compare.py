@@ -125,3 +125,10 @@ def test_compare_works_for_emulated_runs(gpuprof) -> None:
 def test_compare_writes_json(gpuprof) -> None:
     data = json.loads(gpuprof("compare", str(EMULATED), str(GPU), "--json", "-").stdout)
     assert data["variants"][0]["code"] == "same"
+
+
+def test_a_terminal_without_the_letters_gets_others(monkeypatch: pytest.MonkeyPatch, gpuprof) -> None:
+    monkeypatch.setenv("PYTHONIOENCODING", "ascii")
+    shown = gpuprof("show", str(GPU))
+    assert shown.returncode == 0, shown.stderr
+    assert "873.4 ?s" in shown.stdout

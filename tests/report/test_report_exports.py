@@ -143,3 +143,11 @@ def test_comparison_exports(emulated: Run, gpu: Run) -> None:
     )
     assert rows[1]["failed_on"] == ""
     assert "fails on registers &gt; 39" in compare_markdown(comparison, failed)
+
+
+def test_a_step_summary_is_added_to(tmp_path: Path, gpu: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    summary = tmp_path / "summary.md"
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
+    for _ in range(2):
+        write_exports(gpu, {"markdown": str(summary)})
+    assert summary.read_text(encoding="utf-8") == 2 * run_markdown(gpu)
