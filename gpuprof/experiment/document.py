@@ -106,7 +106,9 @@ def _syntax_problem(path: Path, text: str, error: yaml.MarkedYAMLError) -> Confi
     if mark and mark.line < len(lines) and re.match(r"\s*\t", lines[mark.line]):
         return ConfigProblem(str(path), line, "", "a tab indents this line; YAML allows only blanks there")
     parts = [part for part in (error.context, error.problem) if part]
-    return ConfigProblem(str(path), line, "", f"is not YAML: {', '.join(parts)}")
+    braces = mark is not None and any(re.search(r"[\w<,]\s*\{\w+\}", text) for text in lines[: mark.line + 1][-2:])
+    hint = '; quote text with braces inside {...} or [...]: "f<{TILE}>"' if braces else ""
+    return ConfigProblem(str(path), line, "", f"is not YAML: {', '.join(parts)}{hint}")
 
 
 @dataclass
@@ -123,6 +125,11 @@ class _Node:
     def is_open(self) -> bool:
         """Whether it is plain text that the comma after it cut inside parentheses."""
         return self.text is not None and self.text.count("(") > self.text.count(")")
+
+    @property
+    def is_open_template(self) -> bool:
+        """The same for ``f<float`` of ``{kernel: f<float, 32>}``."""
+        return self.text is not None and re.search(r"\w<[^<>]*$", self.text) is not None
 
     def join(self, text: str) -> None:
         self.text = self.value = f"{self.text}, {text}"
@@ -196,7 +203,7 @@ class _Composer:
                 raise _failure(self._path, key_line, "a key must be a plain word (quote `{NAME}` where text is meant)")
             value = self._node(next(self._events), depth + 1)
             node.count += value.count
-            if start.flow_style and last is not None and last.is_open and value.text == "":
+            if start.flow_style and last is not None and value.text == "" and (last.is_open or last.is_open_template):
                 last.join(event.value)
                 continue
             last = value

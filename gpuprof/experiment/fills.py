@@ -20,7 +20,7 @@ DEFAULT_RANGE: Mapping[str, tuple[Number, Number]] = {
     "integers": (0, 100),
     "normal": (0.0, 1.0),
 }
-BLOCK = 1 << 20  #: elements that an expression is evaluated for at once
+BLOCK = 1 << 18  #: elements that an expression is evaluated for at once
 ELEMENTWISE = tuple(name for name, function in FUNCTIONS.items() if function.elementwise)
 POISON_BYTE = 0xFF  #: four or eight of them are a NaN, two are a half's NaN, and -1 as an integer
 

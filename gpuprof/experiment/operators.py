@@ -107,9 +107,9 @@ def _binary(symbol: str, apply: Callable[[Any, Any], Any], bits: Callable[[int, 
             return tidy(apply(a, b))
         _shape_check(a, b)
         if _is_int(a) and _is_int(b):
-            corners = [apply(x, y) for x in _bounds(a) for y in _bounds(b)]
-            _in_int64(min(corners), max(corners), symbol)
-            _in_int64(min(*_bounds(a), *_bounds(b)), max(*_bounds(a), *_bounds(b)), symbol)
+            lefts, rights = _bounds(a), _bounds(b)
+            reached = [*lefts, *rights, *(apply(x, y) for x in lefts for y in rights)]
+            _in_int64(min(reached), max(reached), symbol)
         return tidy(apply(a, b))
 
     return run

@@ -44,6 +44,11 @@ def test_a_comma_in_parentheses_does_not_part_items(tmp_path: Path) -> None:
     assert data == {"a": ["cdiv(N, 16)", "max(1, min(2, M))", 3], "b": {"flop": "max(M, N, 2)", "bytes": 4}}
 
 
+def test_template_arguments_stay_together_in_a_flow_mapping(tmp_path: Path) -> None:
+    data = read(tmp_path, "v: {kernel: f<float, 32, true>, where: M<3, block: 1}\n")
+    assert data == {"v": {"kernel": "f<float, 32, true>", "where": "M<3", "block": 1}}
+
+
 def test_merge_keys(tmp_path: Path) -> None:
     data = read(tmp_path, "a: &a {x: 1, y: 2}\nb: {<<: *a, y: 3}\n")
     assert data["b"] == {"x": 1, "y": 3}
@@ -67,6 +72,8 @@ WRONG = {
     "text": ("hello\n", ":1: expected a mapping of keys, got text"),
     "a tab": ("a:\n\tb: 1\n", ":2: a tab indents this line"),
     "two documents": ("a: 1\n---\nb: 2\n", ":2: a second document begins here"),
+    "braces": ("v: {kernel: f<{TILE}>, block: 1}\n", 'quote text with braces inside {...} or [...]: "f<{TILE}>"'),
+    "braces of several": ("v: {kernel: f<float, {TILE}>}\n", "quote text with braces inside"),
     "not closed": ("a: [1, 2\nb: 3\n", "is not YAML: "),
     "a bomb": (BOMB, "expands to more than 100000 values"),
     "an alias of nothing": ("a: *b\n", ":1: "),
