@@ -20,7 +20,7 @@ from gpuprof.toolchain.names import demangle, find_kernel, no_kernel_message
 from gpuprof.toolchain.nvcc import Unit
 from gpuprof.toolchain.process import Processes
 from gpuprof.toolchain.ptxas_log import read_spills
-from gpuprof.toolchain.sources import scan_kernels
+from gpuprof.toolchain.sources import qualify, scan_kernels
 from gpuprof.toolchain.tools import Toolchain
 
 Outcome = Build | BuildError
@@ -129,11 +129,11 @@ class Builder:
         return self.describe(request, entry, facts, cached=False)
 
     def _symbol(self, request: BuildRequest, facts: CubinFacts, compiled: Compiled) -> str:
-        instance = nvcc.instance_of(request.kernel)
+        instance = _instance(request)
         symbols = list(facts.kernels)
         if not symbols:
             written = scan_kernels(request.source.read_text("utf-8", "replace"))
-            templates = [f"{each.name}<{each.template}>" for each in written if each.template is not None]
+            templates = [str(each) for each in written if each.template is not None]
             raise KernelNotFoundError(f"{request.source}: {no_kernel_message(request.kernel, templates)}")
         try:
             return find_kernel(instance or request.kernel, symbols)
@@ -163,7 +163,7 @@ class Builder:
 
     def ptx(self, request: BuildRequest) -> str:
         """The PTX of a request's source, with line information; raises BuildError, MissingToolError. Not cached."""
-        instance = nvcc.instance_of(request.kernel)
+        instance = _instance(request)
         return self._compiler.ptx(nvcc.unit_of(request).with_instances([instance] if instance else []))
 
     def stop(self) -> None:
@@ -197,7 +197,7 @@ class _Session:
 
     def _add(self, request: BuildRequest) -> None:
         unit = nvcc.unit_of(request)
-        key = self._builder.key_of(unit, nvcc.instance_of(request.kernel), self._hashes)
+        key = self._builder.key_of(unit, _instance(request), self._hashes)
         name = f"{key} {request.kernel}"
         key = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()
         self._order.append((request, key))
@@ -206,7 +206,7 @@ class _Session:
 
     def instance(self, key: str) -> str | None:
         """The template instance that a request wants."""
-        return nvcc.instance_of(self.requests[key].kernel)
+        return _instance(self.requests[key])
 
     def units(self) -> list[tuple[Unit, list[str]]]:
         """What is left, gathered by unit, at most INSTANCES_PER_UNIT together.
@@ -260,6 +260,18 @@ class _Session:
     def outcomes(self) -> list[Outcome]:
         """In the order of the requests."""
         return [self._outcomes[key] for _, key in self._order]
+
+
+def _instance(request: BuildRequest) -> str | None:
+    """The template instance that a request wants, with its namespace; None for any other kernel."""
+    instance = nvcc.instance_of(request.kernel)
+    if instance is None or "::" in instance.split("<", 1)[0] or request.source.suffix == ".cubin":
+        return instance
+    try:
+        text = request.source.read_text("utf-8", "replace")
+    except OSError:
+        return instance
+    return qualify(instance, scan_kernels(text)) if "namespace" in text else instance
 
 
 def _stored_cubin(request: BuildRequest) -> Outcome:

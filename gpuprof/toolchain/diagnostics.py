@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from gpuprof.toolchain.names import demangle
+from gpuprof.toolchain.names import base_name, demangle
 from gpuprof.toolchain.nvcc import UNIT_NAME
 from gpuprof.toolchain.sources import enclosing_function, scan_kernels
 
@@ -17,6 +17,7 @@ _GCC = re.compile(r"^(?P<file>[^\s:][^:\n]*):(?P<line>\d+)(?::\d+)?: (?:fatal )?
 _PTXAS = re.compile(r"^ptxas .*?(?:error|fatal)\s*: (?P<text>.*)$", re.M)
 _NVCC = re.compile(r"^(?:nvcc|nvlink) (?:error|fatal)\s*: (?P<text>.*)$", re.M)
 _TEXT_LIMIT = 300
+_LISTED = 6
 
 #: What cures an undefined name, by name.
 _HEADERS = {
@@ -30,6 +31,9 @@ _HEADERS = {
     "memset": "<cstring>",
     "INT_MAX": "<climits>",
     "FLT_MAX": "<cfloat>",
+    **dict.fromkeys(
+        ("int8_t", "uint8_t", "int16_t", "uint16_t", "int32_t", "uint32_t", "int64_t", "uint64_t"), "<cstdint>"
+    ),
     "__half": "<cuda_fp16.h>",
     "half": "<cuda_fp16.h>",
     "half2": "<cuda_fp16.h>",
@@ -132,9 +136,12 @@ def _in_the_unit(failure: Failure) -> str:
         return ""
     instance = failure.instances[min(max(0, error.line - 2), len(failure.instances) - 1)]
     kernels = scan_kernels(_text(failure.source))
-    have = ", ".join(f"{each.name}<{each.template}>" if each.template else each.name for each in kernels)
+    same = [each for each in kernels if each.name == base_name(instance)] or list(kernels)
+    have = ", ".join(str(each) for each in same[:_LISTED]) + (", ..." if len(same) > _LISTED else "")
     there = f"; {failure.source.name} has {have}" if have else ""
-    return f"kernel '{instance}' cannot be instantiated: {error.text}{there}"
+    name = _undefined_name(error, failure)
+    cure = f"; #include {_HEADERS[name]} in it" if name in _HEADERS else there
+    return f"kernel '{instance}' cannot be instantiated: {error.text}{cure}"
 
 
 def _in_host_code(failure: Failure) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -16,6 +17,8 @@ from gpuprof.toolchain.tools import Tool, wheel_folders
 
 UNIT_NAME = "gpuprof_unit.cu"
 PROBE = "gpuprof_probe_"
+#: What demanglers write before a name of an unnamed namespace, in which alone such a template can be instantiated.
+ANONYMOUS = "(anonymous namespace)::"
 
 #: nvcc hands its arguments to ``sh -c`` in double quotes, where these have a meaning; ``"`` it refuses itself.
 UNSAFE = frozenset('"$`\\\n\r')
@@ -86,13 +89,23 @@ def instance_of(kernel: str) -> str | None:
 def unit_text(source: Path, instances: Iterable[str], *, probes: bool = False) -> str:
     """CUDA text that includes the source and instantiates; ``decltype`` saves spelling the parameters."""
     lines = [f'#include "{source}"']
-    for number, instance in enumerate(instances):
-        lines.append(f"template __global__ decltype({instance}) {instance};")
+    for number, named in enumerate(instances):
+        opening, instance, closing = _reopened(named)
+        lines.append(f"{opening}template __global__ decltype({instance}) {instance};{closing}")
         if probes:
             lines.append(
                 f'extern "C" __device__ const void* const volatile {PROBE}{number} = (const void*)({instance});'
             )
     return "\n".join(lines) + "\n"
+
+
+def _reopened(instance: str) -> tuple[str, str, str]:
+    """The namespaces to open and close around an instance, and its name in them: none but for an unnamed one."""
+    outer, anonymous, name = instance.rpartition(ANONYMOUS)
+    if not anonymous:
+        return "", instance, ""
+    spaces = [f"namespace {part} {{ " for part in re.findall(r"(\w+)::", outer)] + ["namespace { "]
+    return "".join(spaces), name, " }" * len(spaces)
 
 
 def command_line(nvcc: Tool, unit: Unit, arguments: Iterable[str], links: Path) -> list[str]:

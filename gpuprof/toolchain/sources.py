@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 _NOISE = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.S)
@@ -15,16 +16,23 @@ _WORDS_WITH_ARGUMENTS = {"__launch_bounds__", "__maxnreg__", "__cluster_dims__",
 
 @dataclass(frozen=True)
 class SourceKernel:
-    """A ``__global__`` function in a source; ``template`` is its parameter list, None for a plain function."""
+    """A ``__global__`` function in a source; ``template`` is its parameter list, None for a plain function.
+
+    ``namespace`` ends with ``::``, or is empty; an unnamed one is ``(anonymous namespace)::``, as demanglers print it.
+    """
 
     name: str
     line: int
     template: str | None = None
+    namespace: str = ""
 
     @property
     def default_name(self) -> str:
         """What to ask the compiler for: ``f``, or ``f<>`` for a template (whose parameters may have defaults)."""
-        return self.name if self.template is None else f"{self.name}<>"
+        return self.namespace + (self.name if self.template is None else f"{self.name}<>")
+
+    def __str__(self) -> str:
+        return self.namespace + (self.name if self.template is None else f"{self.name}<{self.template}>")
 
 
 def scan_kernels(text: str) -> tuple[SourceKernel, ...]:
@@ -35,8 +43,16 @@ def scan_kernels(text: str) -> tuple[SourceKernel, ...]:
         name = _name_after(plain, match.end())
         if name and not _is_instantiation(plain, match.start()):
             line = plain.count("\n", 0, match.start()) + 1
-            found.setdefault(name, SourceKernel(name, line, _template_before(plain, match.start())))
+            template = _template_before(plain, match.start())
+            found.setdefault(name, SourceKernel(name, line, template, _namespace_at(plain, match.start())))
     return tuple(found.values())
+
+
+def qualify(instance: str, kernels: Sequence[SourceKernel]) -> str:
+    """A template instance with the namespace that its template is in, where it was left out and only one fits."""
+    name = instance.split("<", 1)[0].strip()
+    places = [kernel.namespace for kernel in kernels if kernel.name == name and kernel.template is not None]
+    return places[0] + instance if len(places) == 1 else instance
 
 
 def default_kernel(text: str, stem: str) -> str | None:
@@ -84,6 +100,19 @@ def _outer_blocks(text: str) -> list[tuple[str, int, int]]:
 def _is_namespace(head: str) -> bool:
     """``namespace x`` or ``extern "C"`` (its string already blanked): what stands inside is still outermost."""
     return re.search(r"\bnamespace\b[^()=]*$|\bextern\s*$", head) is not None
+
+
+def _namespace_at(text: str, position: int) -> str:
+    """The namespaces around a position, each with ``::`` behind it; ``inline`` and nested ones included."""
+    stack: list[str] = []
+    for match in re.finditer(r"(?:\bnamespace\s*([\w:\s]*?)\s*)?\{|\}", text[:position]):
+        if match.group() == "}":
+            del stack[-1:]
+        elif match.group().startswith("namespace"):
+            stack.append(f"{match.group(1) or '(anonymous namespace)'}::")
+        else:
+            stack.append("")
+    return "".join(stack)
 
 
 def _name_after(text: str, position: int) -> str | None:

@@ -333,3 +333,17 @@ def test_a_source_that_does_not_exist(builder: Builder, tmp_path: Path) -> None:
 
 def test_the_cache_of_a_builder_is_where_it_was_told(builder: Builder, tmp_path: Path) -> None:
     assert builder.cache == Cache(tmp_path / "builds")
+
+
+def test_templates_in_namespaces_need_no_namespace(builder: Builder, tmp_path: Path) -> None:
+    """An unnamed one has to be opened again, and its mangled name depends on the folder: look-up is by meaning."""
+    text = """
+    namespace outer { template <class T> __global__ void named(T* p) { *p = 1; } }
+    namespace outer { namespace { template <int N> __global__ void hidden(int* p) { *p = N; } } }
+    """
+    source = _source(tmp_path, text)
+    outcomes = builder.build_all([BuildRequest(source, name, "sm_89") for name in ("named<float>", "hidden<2 + 3>")])
+    assert [getattr(outcome, "demangled", outcome) for outcome in outcomes] == [
+        "void outer::named<float>(float*)",
+        "void outer::(anonymous namespace)::hidden<5>(int*)",
+    ]

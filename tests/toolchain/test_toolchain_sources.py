@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gpuprof.toolchain.sources import default_kernel, enclosing_function, scan_kernels
+from gpuprof.toolchain.sources import default_kernel, enclosing_function, qualify, scan_kernels
 
 TEXT = """
 // __global__ void commented(int) {}
@@ -60,3 +60,23 @@ def test_every_bundled_kernel_is_found() -> None:
     for source in folder.glob("*.cu"):
         text = source.read_text()
         assert bool(scan_kernels(text)) == ("__global__" in text), source.name
+
+
+def test_namespaces() -> None:
+    text = """
+    namespace outer { inline namespace v1 { namespace {
+    template <int N> __global__ void deep(float*) {}
+    } struct S { int a; }; }
+    template <int N> __global__ void shallow(float*) {} }
+    extern "C" { __global__ void plain(float*) {} }
+    namespace a::b { __global__ void nested() {} }
+    """
+    kernels = scan_kernels(text)
+    assert [str(kernel) for kernel in kernels] == [
+        "outer::v1::(anonymous namespace)::deep<int N>",
+        "outer::shallow<int N>",
+        "plain",
+        "a::b::nested",
+    ]
+    assert qualify("shallow<3>", kernels) == "outer::shallow<3>"
+    assert qualify("plain<3>", kernels) == "plain<3>"
