@@ -13,39 +13,47 @@ from dataclasses import dataclass
 from gpuprof.emulator.counters import Counters
 from gpuprof.sass.model import Instruction
 
+
+def _opcodes(words: str) -> frozenset[str]:
+    return frozenset(words.split())
+
+
 #: Kinds of operation by base opcode, for ``smsp__sass_thread_inst_executed_op_<kind>_pred_on``.
 OPERATIONS: dict[str, frozenset[str]] = {
-    "integer": frozenset(
-        ["IADD", "IADD3", "IADD32I", "IMAD", "IMUL", "IABS", "IDP", "IDP4A", "IMNMX", "ISETP", "ISCADD", "LEA", "LOP3", "LOP", "SHF", "SHL", "SHR", "VABSDIFF", "VABSDIFF4", "VIADD", "VIADDMNMX", "VIMNMX", "VIMNMX3", "IMMA", "SEL"]
+    "integer": _opcodes(
+        "IADD IADD3 IADD32I IMAD IMUL IABS IDP IDP4A IMNMX ISETP ISCADD LEA LOP3 LOP SHF SHL SHR VABSDIFF VABSDIFF4 "
+        "VIADD VIADDMNMX VIMNMX VIMNMX3 IMMA SEL"
     ),
-    "bit": frozenset(["PRMT", "BMSK", "BREV", "FLO", "POPC", "SGXT"]),
-    "control": frozenset(
-        ["BRA", "BRX", "CALL", "RET", "EXIT", "BSSY", "BSYNC", "BREAK", "JMP", "JMX", "WARPSYNC", "BMOV", "BPT", "KILL", "NANOSLEEP", "YIELD", "RPCMOV", "ENDCOLLECTIVE"]
+    "bit": _opcodes("PRMT BMSK BREV FLO POPC SGXT"),
+    "control": _opcodes(
+        "BRA BRX CALL RET EXIT BSSY BSYNC BREAK JMP JMX WARPSYNC BMOV BPT KILL NANOSLEEP YIELD RPCMOV ENDCOLLECTIVE"
     ),
-    "conversion": frozenset(["F2F", "F2FP", "F2I", "F2IP", "FRND", "I2F", "I2FP", "I2I", "I2IP"]),
-    "memory": frozenset(
-        ["LD", "LDC", "LDG", "LDGSTS", "LDL", "LDS", "LDSM", "LDGDEPBAR", "ST", "STG", "STL", "STS", "STSM", "ATOM", "ATOMG", "ATOMS", "RED", "REDG", "CCTL", "CCTLL", "ERRBAR", "CGAERRBAR", "MEMBAR", "FENCE", "QSPC", "MATCH"]
+    "conversion": _opcodes("F2F F2FP F2I F2IP FRND I2F I2FP I2I I2IP"),
+    "memory": _opcodes(
+        "LD LDC LDG LDGSTS LDL LDS LDSM LDGDEPBAR ST STG STL STS STSM ATOM ATOMG ATOMS RED REDG CCTL CCTLL ERRBAR "
+        "CGAERRBAR MEMBAR FENCE QSPC MATCH"
     ),
-    "misc": frozenset(["MOV", "S2R", "CS2R", "S2UR", "DEPBAR", "NOP", "B2R", "BAR", "LEPC", "PMTRIG", "P2R", "R2P", "PLOP3", "PSETP", "R2UR", "MOVM"]),
-    "inter_thread_communication": frozenset(["SHFL", "VOTE", "VOTEU", "REDUX", "CREDUX"]),
-    "uniform": frozenset(
-        ["UMOV", "ULEA", "ULDC", "LDCU", "ULOP3", "UIADD3", "UIMAD", "USHF", "UISETP", "USEL", "UPLOP3", "UFLO", "UPOPC", "UPRMT", "UBREV", "USGXT", "UBMSK", "UP2UR", "R2UP", "CS2UR", "UFFMA", "UI2F", "UI2FP"]
+    "misc": _opcodes("MOV S2R CS2R S2UR DEPBAR NOP B2R BAR LEPC PMTRIG P2R R2P PLOP3 PSETP R2UR MOVM"),
+    "inter_thread_communication": _opcodes("SHFL VOTE VOTEU REDUX CREDUX"),
+    "uniform": _opcodes(
+        "UMOV ULEA ULDC LDCU ULOP3 UIADD3 UIMAD USHF UISETP USEL UPLOP3 UFLO UPOPC UPRMT UBREV USGXT UBMSK UP2UR R2UP "
+        "CS2UR UFFMA UI2F UI2FP"
     ),
-    "fp16": frozenset(["HADD2", "HFMA2", "HMUL2", "HMNMX2", "HSET2", "HSETP2", "HMMA"]),
-    "fp32": frozenset(["FADD", "FMUL", "FFMA", "FMNMX", "FMNMX3", "FSEL", "FSET", "FSETP", "FCHK", "FSWZADD", "MUFU"]),
-    "fp64": frozenset(["DADD", "DMUL", "DFMA", "DMNMX", "DSETP", "DMMA"]),
-    "fadd": frozenset(("FADD",)),
-    "fmul": frozenset(("FMUL",)),
-    "ffma": frozenset(("FFMA",)),
-    "dadd": frozenset(("DADD",)),
-    "dmul": frozenset(("DMUL",)),
-    "dfma": frozenset(("DFMA",)),
-    "hadd": frozenset(("HADD2",)),
-    "hmul": frozenset(("HMUL2",)),
-    "hfma": frozenset(("HFMA2",)),
+    "fp16": _opcodes("HADD2 HFMA2 HMUL2 HMNMX2 HSET2 HSETP2 HMMA"),
+    "fp32": _opcodes("FADD FMUL FFMA FMNMX FMNMX3 FSEL FSET FSETP FCHK FSWZADD MUFU"),
+    "fp64": _opcodes("DADD DMUL DFMA DMNMX DSETP DMMA"),
+    "fadd": _opcodes("FADD"),
+    "fmul": _opcodes("FMUL"),
+    "ffma": _opcodes("FFMA"),
+    "dadd": _opcodes("DADD"),
+    "dmul": _opcodes("DMUL"),
+    "dfma": _opcodes("DFMA"),
+    "hadd": _opcodes("HADD2"),
+    "hmul": _opcodes("HMUL2"),
+    "hfma": _opcodes("HFMA2"),
 }
 #: What Nsight Compute counts as branches; EXIT, BSSY and BSYNC are none.
-BRANCHES = frozenset(["BRA", "CALL", "RET", "BRX", "JMP", "JMX"])
+BRANCHES = _opcodes("BRA CALL RET BRX JMP JMX")
 
 
 @dataclass(frozen=True)
