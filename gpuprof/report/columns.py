@@ -176,7 +176,7 @@ COUNTED: tuple[Head, ...] = (
     SHARED,
     OCCUPANCY,
     Head("warp instructions", "warp\ninstr.", 90, value_text("warp_instructions", "short_count")),
-    Head("FFMA share", "FFMA", 75, value_text("ffma_share")),
+    Head("FFMA share", "FFMA", 75, value_text("ffma_share"), hide=("0%",)),
     Head("sectors per request", "sectors\n/request", 85, value_text("sectors_per_request")),
     Head("bank-conflict ways", "bank\nways", 82, value_text("bank_conflict_ways")),
     Head("lane efficiency", "lanes\nactive", 78, value_text("lane_efficiency")),

@@ -42,10 +42,11 @@ def short_count(value: float) -> str:
 
 
 def bytes_(value: float) -> str:
-    """Bytes in the largest binary unit that keeps three digits: ``8.2 KiB`` is written ``8.2K``."""
+    """Bytes in binary units: ``8K`` for whole ones, ``1,120`` where that is short, else three digits: ``33.9K``."""
     for shift, letter in ((40, "T"), (30, "G"), (20, "M"), (10, "K")):
         if abs(value) >= 1 << shift:
-            return significant(value / (1 << shift), 3) + letter
+            scaled = value / (1 << shift)
+            return count(value) if shift == 10 and scaled < 10 and scaled % 1 else significant(scaled, 3) + letter
     return count(value)
 
 
