@@ -139,8 +139,9 @@ class Builder:
             return find_kernel(instance or request.kernel, symbols)
         except KernelNotFoundError as error:
             probed = self._compiler.probe(compiled.unit, instance) if instance in compiled.unit.instances else None
-            if probed in facts.kernels:
-                return str(probed)
+            meant = [symbol for symbol in symbols if probed and demangle(symbol) == demangle(probed)]
+            if len(meant) == 1:
+                return meant[0]
             raise KernelNotFoundError(f"{request.source}: {error}") from None
 
     def describe(self, request: BuildRequest, entry: Entry, facts: CubinFacts, *, cached: bool) -> Build:
