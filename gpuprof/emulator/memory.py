@@ -19,6 +19,8 @@ from gpuprof.errors import DeviceMemoryError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from gpuprof.emulator.heap import Heap
+
     Array = NDArray[Any]
 
 #: Where global memory begins: 4 GiB aligned, so that the low word of an address is the offset into the arena.
@@ -47,6 +49,7 @@ class Arena:
     def __init__(self, capacity_bytes: int = 2 << 30) -> None:
         self.capacity_bytes = capacity_bytes
         self.used_bytes = 0
+        self.heap: Heap | None = None  #: of device-side malloc, made when a kernel first asks
         self._starts: list[int] = []
         self._regions: list[Region] = []
         self._memory = _reserve(_RESERVED_BYTES)

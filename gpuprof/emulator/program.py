@@ -174,21 +174,36 @@ class Program:
         site = Site(index, index * INSTRUCTION_BYTES, self._starts[index], instruction, self)
         return Decoded(instruction, self.arch), site
 
+    def why_not(self, index: int) -> str | None:
+        """Why an instruction cannot be executed, or None when it can."""
+        decoded, site = self._site(index)
+        try:
+            if decoded.instruction.opcode in control.TERMINATORS:
+                control.TERMINATORS[decoded.instruction.opcode](decoded, site)
+            else:
+                bind_step(decoded, site)
+        except _UNBOUND as reason:
+            return _describe(reason)
+        return None
+
     def _terminator(self, index: int) -> Terminator:
         decoded, site = self._site(index)
         try:
             return control.TERMINATORS[decoded.instruction.opcode](decoded, site)
-        except NotCovered as reason:
-            raise self._unknown(index, str(reason)) from None
+        except _UNBOUND as reason:
+            error = self._unknown(index, _describe(reason))
+
+            def stop(batch: Batch, fragment: Fragment) -> int:
+                raise error
+
+            return stop
 
     def _step(self, index: int) -> Step:
         decoded, site = self._site(index)
         try:
             return guard_step(bind_step(decoded, site), decoded, index)
-        except NotCovered as reason:
-            return self._stopper(index, str(reason))
-        except (IndexError, ValueError, TypeError, StopIteration, KeyError) as reason:
-            return self._stopper(index, f"its operands are not the expected ones ({type(reason).__name__})")
+        except _UNBOUND as reason:
+            return self._stopper(index, _describe(reason))
 
     def _stopper(self, index: int, reason: str) -> Step:
         """An unknown instruction stops the launch when it is reached, not when its neighbours are."""
@@ -205,6 +220,16 @@ class Program:
     def location(self, index: int) -> Any:
         """The place of an instruction number."""
         return code_location(self.kernel, self.instructions[index])
+
+
+#: What binding raises for a form that a semantics does not know.
+_UNBOUND = (NotCovered, IndexError, ValueError, TypeError, StopIteration, KeyError, AttributeError)
+
+
+def _describe(reason: BaseException) -> str:
+    if isinstance(reason, NotCovered):
+        return str(reason)
+    return f"its operands are not the expected ones: {type(reason).__name__}"
 
 
 def bind_step(decoded: Decoded, site: Site) -> Step:
