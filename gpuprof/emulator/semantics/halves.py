@@ -189,9 +189,9 @@ def _moved_constant(insn: Decoded) -> Execute | None:
     return lambda lanes: lanes.set_u32(operands[0], bits)
 
 
-@semantics("HMNMX2", "UHMNMX2")
+@semantics("HMNMX2", "UHMNMX2", "VHMNMX", "UVHMNMX")
 def hmnmx2(insn: Decoded) -> Execute:
-    """Minimum (Pp) or maximum per half; a NaN loses against a number unless ``.NAN``; ``.XORSIGN`` as FMNMX."""
+    """Minimum (Pp) or maximum of two or three (VHMNMX) per half; a NaN loses unless ``.NAN``; ``.XORSIGN`` as FMNMX."""
     allow(insn, COMMON, ("NAN", "XORSIGN"))
     operands = insn.operands
     choose = operands[-1]
