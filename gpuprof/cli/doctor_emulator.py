@@ -4,15 +4,31 @@ from __future__ import annotations
 
 import json
 import tempfile
+from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from gpuprof.toolchain import Toolchain
+if TYPE_CHECKING:
+    from gpuprof.emulator.coverage import Coverage, Uncovered
+    from gpuprof.toolchain import Toolchain
+
+_LISTED = 12  #: places of unknown instructions that are printed
 
 
 def report_coverage(tools: Toolchain, path: Path, *, as_json: bool) -> int:
-    """Print what is covered and what is not, over all cubins in ``path``; 0 when all of it is, else 1."""
+    """Print what is covered and what is not, for a cubin or all those in a file; 0 when all of it is, else 1."""
+    reports = dict(_coverages(tools, path))
+    if as_json:
+        click.echo(json.dumps({name: _as_data(report) for name, report in reports.items()}, indent=2))
+    else:
+        for name, report in reports.items():
+            _print(name, report)
+    return 1 if any(report.uncovered for report in reports.values()) else 0
+
+
+def _coverages(tools: Toolchain, path: Path) -> list[tuple[str, Coverage]]:
     from gpuprof.emulator.coverage import coverage
     from gpuprof.sass.parse import parse_disassembly
     from gpuprof.toolchain.disasm import disassemble_text
@@ -20,5 +36,55 @@ def report_coverage(tools: Toolchain, path: Path, *, as_json: bool) -> int:
 
     with tempfile.TemporaryDirectory(prefix="gpuprof-") as folder:
         cubins = extract_cubins(tools, path, Path(folder))
-        reports = {cubin.name: coverage(parse_disassembly(disassemble_text(tools, cubin))) for cubin in cubins}
-    raise NotImplementedError(reports, as_json, json, click)
+        return [(cubin.name, coverage(parse_disassembly(disassemble_text(tools, cubin)))) for cubin in cubins]
+
+
+def _by_opcode(report: Coverage) -> dict[str, int]:
+    """How often each base opcode occurs among the covered instructions, the most frequent first."""
+    counts: Counter[str] = Counter()
+    for mnemonic, count in report.covered.items():
+        counts[mnemonic.split(".", 1)[0]] += count
+    return dict(counts.most_common())
+
+
+def _as_data(report: Coverage) -> dict[str, object]:
+    return {
+        "instructions": report.instructions,
+        "percent": report.percent,
+        "covered": dict(report.covered),
+        "uncovered": [
+            {
+                "kernel": each.kernel,
+                "address": each.instruction.address,
+                "instruction": each.instruction.text,
+                "place": _place(each),
+                "reason": each.reason,
+            }
+            for each in report.uncovered
+        ],
+    }
+
+
+def _print(name: str, report: Coverage) -> None:
+    known = report.instructions - len(report.uncovered)
+    click.echo(f"{name}: the emulator knows {known:,} of {report.instructions:,} instructions ({report.percent:.1f} %)")
+    opcodes = ", ".join(f"{opcode} {count}" for opcode, count in _by_opcode(report).items())
+    click.echo(click.wrap_text(f"known: {opcodes or 'none'}", 100, "  ", "    "))
+    unknown = sorted(report.uncovered_mnemonics.items(), key=lambda item: (-item[1], item[0]))
+    for mnemonic, count in unknown:
+        click.echo(click.style(f"  unknown: {mnemonic} {count}", fg="red"))
+    for each in report.uncovered[:_LISTED]:
+        where = f"{each.kernel} at 0x{each.instruction.address:04x}"
+        click.echo(f"    {where}: {each.instruction.text}{_in_source(each)}: {each.reason}")
+    if len(report.uncovered) > _LISTED:
+        click.echo(f"    and {len(report.uncovered) - _LISTED:,} more places (--json lists them all)")
+
+
+def _place(each: Uncovered) -> str | None:
+    source = each.instruction.source
+    return f"{source.file}:{source.line}" if source else None
+
+
+def _in_source(each: Uncovered) -> str:
+    place = _place(each)
+    return f" ({place})" if place else ""

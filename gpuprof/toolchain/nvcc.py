@@ -93,9 +93,9 @@ def unit_text(source: Path, instances: Iterable[str], *, probes: bool = False) -
         opening, instance, closing = _reopened(named)
         lines.append(f"{opening}template __global__ decltype({instance}) {instance};{closing}")
         if probes:
-            lines.append(
-                f'extern "C" __device__ const void* const volatile {PROBE}{number} = (const void*)({instance});'
-            )
+            target = named.replace(ANONYMOUS, "")
+            pointer = f"const void* const volatile {PROBE}{number}"
+            lines.append(f'extern "C" __device__ {pointer} = (const void*)({target});')
     return "\n".join(lines) + "\n"
 
 
