@@ -33,6 +33,8 @@ WIDTHS = {
     "128": (16, False),
 }
 _BASE = np.uint64(GLOBAL_BASE)
+#: Typed loosely, because numpy's stubs know no ``reduce`` of it.
+_OR: Any = np.bitwise_or
 
 
 def access_width(instruction: Instruction) -> tuple[int, bool]:
@@ -96,7 +98,8 @@ def narrow_address(operand: Operand) -> AddressReader:
             total = np.multiply(total, scale)
         if read_uniform is not None:
             total = np.add(total, read_uniform(lanes))
-        return np.add(total, offset).astype(np.int64)
+        result: Array = np.add(total, offset).astype(np.int64)
+        return result
 
     return address
 
@@ -133,8 +136,8 @@ class GlobalPlace:
         if offsets.size == 1:
             low = high = bits = int(offsets.flat[0])
         else:
-            low, high = int(offsets.min()), int(offsets.max())
-            bits = int(np.bitwise_or.reduce(offsets, axis=None))
+            low, high = int(np.min(offsets)), int(np.max(offsets))
+            bits = int(_OR.reduce(offsets.reshape(-1)))
         start, end = self._last
         if low >= start and high + self.width <= end and not bits & (self.width - 1):
             return offsets
@@ -145,7 +148,7 @@ class GlobalPlace:
         enabled = spread[mask]
         if not enabled.size:
             return offsets
-        if np.bitwise_or.reduce(enabled) & (self.width - 1):
+        if int(_OR.reduce(enabled.reshape(-1))) & (self.width - 1):
             bad = np.logical_and(mask, (spread & (self.width - 1)) != 0)
             message = f"{self.verb} of {self.width} bytes at the misaligned address {{address}}"
             raise memory_fault(lanes, self.instruction, bad, addresses, message)
@@ -178,8 +181,8 @@ class WindowPlace:
         if addresses.size == 1:
             low = high = bits = int(addresses.flat[0])
         else:
-            low, high = int(addresses.min()), int(addresses.max())
-            bits = int(np.bitwise_or.reduce(addresses, axis=None))
+            low, high = int(np.min(addresses)), int(np.max(addresses))
+            bits = int(_OR.reduce(addresses.reshape(-1)))
         if low >= 0 and high + self.width <= limit and not bits & (self.width - 1):
             return
         spread, mask = np.broadcast_arrays(addresses, lanes.mask)

@@ -9,9 +9,9 @@ import numpy as np
 from gpuprof.emulator import global_access, shared_access, wavefronts
 from gpuprof.emulator.addresses import GlobalPlace, WindowPlace, access_width, narrow_address, wide_address
 from gpuprof.emulator.global_access import GlobalCount
-from gpuprof.emulator.lanes import WARP
+from gpuprof.emulator.lanes import WARP, Step
 from gpuprof.emulator.sectors import SECTOR_SHIFT, count_distinct
-from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered
+from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.sass.model import Operand, OperandKind
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Int64 = NDArray[np.int64]
 
 
-def copy(decoded: Decoded, index: int) -> Execute:
+def copy(decoded: Decoded, index: int) -> Step:
     """LDGSTS.E[.BYPASS][.64|.128][.ZFILL] [shared], [global][, P]: a false P fills with zeros."""
     memories = [operand for operand in decoded.operands if operand.kind is OperandKind.MEMORY]
     predicates = [operand for operand in decoded.operands if operand.kind is OperandKind.PREDICATE]
@@ -111,7 +111,8 @@ class CopyCount:
             np.broadcast_to(value, shape).reshape(-1, WARP) for value in (addresses, offsets, lanes.mask)
         )
         later = (target[:, :, None] == target[:, None, :]) & mask[:, None, :] & np.tri(WARP, k=-1, dtype=bool).T
-        pairs = (target >> SECTOR_SHIFT << np.int64(32)) + (source >> SECTOR_SHIFT)
+        shift, half = np.int64(SECTOR_SHIFT), np.int64(32)
+        pairs: Int64 = (target.astype(np.int64) >> shift << half) + (source.astype(np.int64) >> shift)
         count = count_distinct(pairs, mask & ~later.any(axis=2))
         return count * (lanes.block_count * lanes.warp_count // len(mask))
 

@@ -57,7 +57,8 @@ def _add_bfloat(old: Array, value: Array) -> Array:
         total = first + (value >> np.uint32(shift) << np.uint32(16)).view(np.float32)
         bits = total.view(np.uint32)
         parts.append(bits + np.uint32(0x7FFF) + (bits >> np.uint32(16) & np.uint32(1)) >> np.uint32(16))
-    return parts[0] | parts[1] << np.uint32(16)
+    result: Array = parts[0] | parts[1] << np.uint32(16)
+    return result
 
 
 #: operation word -> (function, numpy's ufunc)

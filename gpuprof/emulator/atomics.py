@@ -14,8 +14,8 @@ import numpy as np
 from gpuprof.emulator.addresses import GlobalPlace, memory_operand, wide_address
 from gpuprof.emulator.atomic_operations import Operation, choose_operation, update
 from gpuprof.emulator.global_access import GlobalCount, take_source
-from gpuprof.emulator.lanes import WARP
-from gpuprof.emulator.semantics.base import Decoded, Execute
+from gpuprof.emulator.lanes import WARP, Step
+from gpuprof.emulator.semantics.base import Decoded
 from gpuprof.sass.model import Operand, OperandKind
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def apply(lanes: LaneState, form: AtomicForm, memory: Array, elements: Array) ->
     return old, enabled, places
 
 
-def global_memory(decoded: Decoded, index: int) -> Execute:
+def global_memory(decoded: Decoded, index: int) -> Step:
     """ATOMG with the old value, RED and REDG without."""
     address, combine = wide_address(memory_operand(decoded.instruction)), global_memory_at(decoded, index)
     return lambda lanes: combine(lanes, address(lanes))

@@ -110,7 +110,8 @@ def put(batch: Batch, old: Array, new: Array, rows: Array, warps: Array) -> Arra
     lanes = max(old.shape[2], new.shape[2])
     full = np.broadcast_to(old, (batch.block_count, batch.warp_count, lanes)).copy()
     full[rows, warps] = np.broadcast_to(new, (len(rows), 1, lanes))[:, 0]
-    return full
+    result: Array = full
+    return result
 
 
 def _scatter_files(batch: Batch, small: Batch, part: Part, before: tuple[list[Array], ...]) -> None:

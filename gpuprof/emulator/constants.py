@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuprof.emulator.addresses import access_width
+from gpuprof.emulator.lanes import Step
 from gpuprof.emulator.operands import ZERO, bind_alone, scalar
-from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered
+from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.emulator.special import first_active
 from gpuprof.emulator.special_values import LOCAL_WINDOW_HIGH, SHARED_WINDOW_HIGH
 from gpuprof.errors import MemoryFaultError
@@ -97,7 +98,7 @@ class ConstantTable(dict[tuple[int, int, int], "NDArray[Any]"]):
         return values[inverse].reshape(index.shape)
 
 
-def load(decoded: Decoded, index: int) -> Execute:
+def load(decoded: Decoded, index: int) -> Step:
     """LDC, ULDC and LDCU in every width."""
     target, source = decoded.operands[0], decoded.operands[-1]
     if source.kind is not OperandKind.CONSTANT or source.bank is None:
@@ -128,7 +129,7 @@ def _read(lanes: LaneState, source: Operand, step: int, width: int) -> Array:
     return lanes.gather_constant(bank, bind_alone(source.base).read_u32(lanes), offset, width)
 
 
-def load_program_counter(decoded: Decoded, index: int) -> Execute:
+def load_program_counter(decoded: Decoded, index: int) -> Step:
     """LEPC Rd: its own address; LEPC Rd, label: the label's (sm_90 and later)."""
     target = decoded.operands[0]
     label = decoded.operands[1] if len(decoded.operands) > 1 else None

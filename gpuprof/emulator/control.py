@@ -14,6 +14,7 @@ import numpy as np
 from gpuprof.emulator import convergence
 from gpuprof.emulator.convergence import PARKED, WARPSYNC_SLOT, Batch, Fragment, ballot
 from gpuprof.emulator.faults import first_lane, lane_location
+from gpuprof.emulator.lanes import Step
 from gpuprof.emulator.operands import TRUE, scalar
 from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.errors import DeviceAssertError, InstructionLimitError
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
     Bool = NDArray[np.bool_]
 
 Terminator = Callable[[Batch, Fragment], int]
-Step = Callable[[Batch], None]
 Condition = Callable[[Batch], "Bool"]
 
 _PREDICATES = (OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE)

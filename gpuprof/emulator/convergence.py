@@ -36,7 +36,8 @@ _FULL = np.uint32(0xFFFFFFFF)
 def ballot(mask: Bool) -> Array:
     """(blocks, warps, 1) words: bit i of a warp's word is lane i of the mask."""
     if mask.shape[2] == 1:
-        return np.where(mask, _FULL, np.uint32(0))
+        result: Array = np.where(mask, _FULL, np.uint32(0))
+        return result
     return np.packbits(mask, axis=2, bitorder="little").view(np.uint32)
 
 

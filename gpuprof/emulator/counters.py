@@ -33,7 +33,8 @@ class Counters:
     @classmethod
     def zeros(cls, instructions: int) -> Counters:
         """Nothing counted yet, for a program of that many instructions."""
-        return cls(*([0] * instructions for _ in range(14)))
+        lists = [field.name for field in fields(cls) if field.name not in ("blocks", "launched_warps")]
+        return cls(**{name: [0] * instructions for name in lists})  # type: ignore[arg-type]
 
     def add(self, other: Counters) -> None:
         """Add another worker's counts."""

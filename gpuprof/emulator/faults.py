@@ -43,7 +43,7 @@ def lane_location(lanes: LaneState, instruction: Instruction, where: tuple[int, 
 def first_lane(lanes: LaneState, bad: NDArray[np.bool_]) -> tuple[int, int, int]:
     """(block row, warp, lane) of the first true lane of a broadcast mask."""
     full = np.broadcast_to(bad, (lanes.block_count, lanes.warp_count, WARP))
-    row, warp, lane = np.unravel_index(int(full.argmax()), full.shape)
+    row, warp, lane = np.unravel_index(int(np.argmax(full)), full.shape)
     return int(row), int(warp), int(lane)
 
 

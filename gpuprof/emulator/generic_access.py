@@ -12,7 +12,8 @@ import numpy as np
 
 from gpuprof.emulator import atomics, global_access, local_access, shared_access, wavefronts
 from gpuprof.emulator.addresses import GlobalPlace, WindowPlace, access_width, memory_operand, wide_address
-from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered
+from gpuprof.emulator.lanes import Step
+from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.emulator.shared_access import SharedCount, ideal_rule, width_rule
 from gpuprof.emulator.special_values import LOCAL_WINDOW_HIGH, SHARED_WINDOW_HIGH
 from gpuprof.emulator.wavefronts import WavefrontMemo
@@ -31,7 +32,7 @@ _LOW = np.uint64(0xFFFFFFFF)
 _SHARED, _LOCAL = np.uint64(SHARED_WINDOW_HIGH), np.uint64(LOCAL_WINDOW_HIGH)
 
 
-def load(decoded: Decoded, index: int) -> Execute:
+def load(decoded: Decoded, index: int) -> Step:
     """LD: by window; lanes of one warp may go to different memories."""
     width, signed = access_width(decoded.instruction)
     target = decoded.operands[0]
@@ -54,7 +55,7 @@ def load(decoded: Decoded, index: int) -> Execute:
     return _dispatch(wide_address(memory_operand(decoded.instruction)), from_global, from_shared, from_local)
 
 
-def store(decoded: Decoded, index: int) -> Execute:
+def store(decoded: Decoded, index: int) -> Step:
     """ST: by window."""
     width, _ = access_width(decoded.instruction)
     source = decoded.operands[-1]
@@ -78,7 +79,7 @@ def store(decoded: Decoded, index: int) -> Execute:
     return _dispatch(wide_address(memory_operand(decoded.instruction)), to_global, to_shared, to_local)
 
 
-def atomic(decoded: Decoded, index: int) -> Execute:
+def atomic(decoded: Decoded, index: int) -> Step:
     """ATOM: on global or shared memory, by window. ADD.F16x2 reports in its predicate that it was done."""
     form = atomics.AtomicForm(decoded)
     width = form.operation.width
@@ -98,7 +99,7 @@ def atomic(decoded: Decoded, index: int) -> Execute:
     return _dispatch(wide_address(memory_operand(decoded.instruction)), on_global, on_shared, on_local)
 
 
-def query_space(decoded: Decoded, index: int) -> Execute:
+def query_space(decoded: Decoded, index: int) -> Step:
     """QSPC.E.S (.G, .L): whether a generic address is shared (global, local)."""
     kinds = {"S": SHARED_WINDOW_HIGH, "L": LOCAL_WINDOW_HIGH, "G": None}
     kind = next((word for word in decoded.modifiers if word in kinds), None)
@@ -135,16 +136,18 @@ class _Windows:
         counters.shared[self._index] += issued
         counters.wavefronts[self._index] += passes
         counters.ideal_wavefronts[self._index] += ideal
-        return places
+        result: Array = places
+        return result
 
     def local(self, lanes: LaneState, addresses: Array) -> Array:
         places = np.bitwise_and(addresses, _LOW).astype(np.int64)
         self._local.check(lanes, places, lanes.local.limit)
         lanes.counters.local[self._index] += self._local_count.issued(lanes, places)
-        return places
+        result: Array = places
+        return result
 
 
-def _dispatch(address: Callable[[LaneState], Array], on_global: Access, on_shared: Access, on_local: Access) -> Execute:
+def _dispatch(address: Callable[[LaneState], Array], on_global: Access, on_shared: Access, on_local: Access) -> Step:
     def execute(lanes: LaneState) -> None:
         addresses = address(lanes)
         high = addresses >> _HIGH

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuprof.emulator.addresses import GlobalPlace, access_width, memory_operand, wide_address
-from gpuprof.emulator.lanes import WARP
+from gpuprof.emulator.lanes import WARP, Step
 from gpuprof.emulator.sectors import PatternMemo, count_sectors
-from gpuprof.emulator.semantics.base import Decoded, Execute
+from gpuprof.emulator.semantics.base import Decoded
 from gpuprof.sass.model import Operand
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def _spread(offsets: Int64, mask: NDArray[np.bool_]) -> tuple[Int64, NDArray[np.
     return np.broadcast_to(offsets, shape).reshape(-1, WARP), np.broadcast_to(mask, shape).reshape(-1, WARP)
 
 
-def load(decoded: Decoded, index: int) -> Execute:
+def load(decoded: Decoded, index: int) -> Step:
     """LDG, and the global side of LD."""
     instruction = decoded.instruction
     width, signed = access_width(instruction)
@@ -77,7 +77,7 @@ def load(decoded: Decoded, index: int) -> Execute:
     return execute
 
 
-def store(decoded: Decoded, index: int) -> Execute:
+def store(decoded: Decoded, index: int) -> Step:
     """STG, and the global side of ST."""
     instruction = decoded.instruction
     width, _ = access_width(instruction)

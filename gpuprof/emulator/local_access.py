@@ -11,9 +11,9 @@ import numpy as np
 
 from gpuprof.emulator.addresses import WindowPlace, access_width, memory_operand, narrow_address
 from gpuprof.emulator.global_access import put, take_source
-from gpuprof.emulator.lanes import WARP
+from gpuprof.emulator.lanes import WARP, Step
 from gpuprof.emulator.sectors import PatternMemo, count_sectors
-from gpuprof.emulator.semantics.base import Decoded, Execute
+from gpuprof.emulator.semantics.base import Decoded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,7 +58,7 @@ class LocalCount:
         return issued * factor
 
 
-def load(decoded: Decoded, index: int) -> Execute:
+def load(decoded: Decoded, index: int) -> Step:
     """LDL in every width."""
     instruction = decoded.instruction
     width, signed = access_width(instruction)
@@ -74,7 +74,7 @@ def load(decoded: Decoded, index: int) -> Execute:
     return execute
 
 
-def store(decoded: Decoded, index: int) -> Execute:
+def store(decoded: Decoded, index: int) -> Step:
     """STL in every width."""
     instruction = decoded.instruction
     width, _ = access_width(instruction)
@@ -124,12 +124,14 @@ def write(lanes: LaneState, addresses: Int64, data: tuple[Array, ...], width: in
 def _word(lanes: LaneState, addresses: Int64) -> Array:
     words = lanes.local.words
     if addresses.size == 1 and lanes.rows is None:
-        return words[min(max(int(addresses.flat[0]) >> 2, 0), len(words) - 1)].copy()
+        result: Array = words[min(max(int(addresses.flat[0]) >> 2, 0), len(words) - 1)].copy()
+        return result
     return words.reshape(-1).take(_flat(lanes, addresses), mode="clip")
 
 
 def _high(lanes: LaneState, addresses: Int64) -> Array:
-    return np.left_shift(_word(lanes, addresses).astype(np.uint64), np.uint64(32))
+    result: Array = np.left_shift(_word(lanes, addresses).astype(np.uint64), np.uint64(32))
+    return result
 
 
 def _put_word(lanes: LaneState, addresses: Int64, value: Array) -> None:

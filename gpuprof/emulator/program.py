@@ -26,11 +26,12 @@ from gpuprof.emulator import (
     shared_atomics,
     special,
 )
-from gpuprof.emulator.control import Step, Terminator
+from gpuprof.emulator.control import Terminator
 from gpuprof.emulator.convergence import Batch, Fragment
 from gpuprof.emulator.faults import code_location, first_lane, lane_location
+from gpuprof.emulator.lanes import Step
 from gpuprof.emulator.operands import bind_instruction
-from gpuprof.emulator.semantics.base import TABLE, Decoded, Execute, NotCovered
+from gpuprof.emulator.semantics.base import TABLE, Decoded, NotCovered
 from gpuprof.errors import EmulationError, UnknownInstructionError
 from gpuprof.sass.model import Disassembly, Instruction, Operand, OperandKind
 
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 INSTRUCTION_BYTES = 16
 
 #: opcode -> memory and special-register instructions: (decoded, instruction number) -> what executes it.
-ENGINE: dict[str, Callable[[Decoded, int], Execute]] = {
+ENGINE: dict[str, Callable[[Decoded, int], Step]] = {
     "LDG": global_access.load,
     "STG": global_access.store,
     "LD": generic_access.load,

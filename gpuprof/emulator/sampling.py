@@ -50,7 +50,7 @@ def _place(index: NDArray[np.int64], length: int) -> NDArray[np.int64]:
 
 def choose_more(blocks: BlockClass, count: int) -> NDArray[np.int64]:
     """``count`` further blocks of a class (or all), spread evenly, without its pilot."""
-    others = blocks.blocks[blocks.blocks != blocks.pilot]
-    if count >= len(others):
-        return others
-    return others[np.linspace(0, len(others) - 1, max(count, 0)).round().astype(np.int64)]
+    others: NDArray[np.int64] = blocks.blocks[blocks.blocks != blocks.pilot]
+    if count < len(others):
+        others = others[np.linspace(0, len(others) - 1, max(count, 0)).round().astype(np.int64)]
+    return others

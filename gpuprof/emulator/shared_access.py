@@ -14,8 +14,8 @@ import numpy as np
 from gpuprof.emulator import wavefronts
 from gpuprof.emulator.addresses import WindowPlace, access_width, address_sources, memory_operand, narrow_address
 from gpuprof.emulator.global_access import put, take_source
-from gpuprof.emulator.lanes import WARP
-from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered
+from gpuprof.emulator.lanes import WARP, Step
+from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.emulator.wavefronts import WavefrontMemo
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class SharedPlaces:
         return known[3]
 
 
-def load(decoded: Decoded, index: int) -> Execute:
+def load(decoded: Decoded, index: int) -> Step:
     """LDS in every width."""
     width, signed = access_width(decoded.instruction)
     memo = WavefrontMemo(width_rule(wavefronts.load_wavefronts, width), ideal_rule(width))
@@ -92,7 +92,7 @@ def load(decoded: Decoded, index: int) -> Execute:
     return execute
 
 
-def store(decoded: Decoded, index: int) -> Execute:
+def store(decoded: Decoded, index: int) -> Step:
     """STS in every width."""
     width, _ = access_width(decoded.instruction)
     memo = WavefrontMemo(width_rule(wavefronts.store_wavefronts, width), ideal_rule(width))
@@ -104,7 +104,7 @@ def store(decoded: Decoded, index: int) -> Execute:
     return execute
 
 
-def load_matrix(decoded: Decoded, index: int) -> Execute:
+def load_matrix(decoded: Decoded, index: int) -> Step:
     """LDSM.16.M88 and .MT88: 8x8 matrices of 16-bit elements, one row address per lane."""
     if not decoded.has("M88", "MT88") or not decoded.has("16"):
         raise NotCovered("LDSM other than .16.M88 and .16.MT88")
@@ -135,7 +135,8 @@ def _matrix(lanes: LaneState, rows: Int64, transposed: bool) -> Array:
         return fetch(lanes, rows[:, :, lane // 4] + 4 * (lane % 4), 4, False)[0]
     low = fetch(lanes, rows[:, :, 2 * (lane % 4)] + 2 * (lane // 4), 2, False)[0]
     high = fetch(lanes, rows[:, :, 2 * (lane % 4) + 1] + 2 * (lane // 4), 2, False)[0]
-    return np.bitwise_or(low, np.left_shift(high, np.uint32(16)))
+    result: Array = np.bitwise_or(low, np.left_shift(high, np.uint32(16)))
+    return result
 
 
 def fetch(lanes: LaneState, addresses: Int64, width: int, signed: bool) -> tuple[Array, ...]:
@@ -155,7 +156,8 @@ _SHIFTS = {1: 0, 2: 1, 4: 2, 8: 3, 16: 3}
 def _gather(lanes: LaneState, elements: Int64, width: int) -> Array:
     rows = lanes.shared.rows(width)
     if elements.shape[0] == 1 and lanes.rows is None:
-        return rows.take(elements[0], axis=1, mode="clip")
+        result: Array = rows.take(elements[0], axis=1, mode="clip")
+        return result
     return rows.reshape(-1).take(elements + lanes.row_offsets(rows.shape[1]), mode="clip")
 
 

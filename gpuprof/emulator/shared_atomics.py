@@ -11,8 +11,8 @@ from gpuprof.emulator import wavefronts
 from gpuprof.emulator.atomic_operations import Operation
 from gpuprof.emulator.atomics import AtomicForm, apply
 from gpuprof.emulator.global_access import take_source
-from gpuprof.emulator.lanes import WARP
-from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered
+from gpuprof.emulator.lanes import WARP, Step
+from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.emulator.shared_access import SharedPlaces, ideal_rule, width_rule
 from gpuprof.emulator.wavefronts import WavefrontMemo
 from gpuprof.sass.model import OperandKind
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 
-def shared(decoded: Decoded, index: int) -> Execute:
+def shared(decoded: Decoded, index: int) -> Step:
     """Every form of ATOMS that is known."""
     if decoded.has("CAST"):
         return _spin(decoded, index)
@@ -49,7 +49,7 @@ def _memo(rule: Callable[[Any, Any, int], Any], width: int) -> WavefrontMemo:
     return WavefrontMemo(width_rule(rule, width), ideal_rule(width))
 
 
-def _count_lanes(decoded: Decoded, index: int) -> Execute:
+def _count_lanes(decoded: Decoded, index: int) -> Step:
     """ATOMS.POPC.INC.32 RZ, [a]: one more for each lane; costs as much as a store."""
     if not decoded.has("INC") or not decoded.operands[0].is_zero:
         raise NotCovered(decoded.instruction.mnemonic)
@@ -65,7 +65,7 @@ def _count_lanes(decoded: Decoded, index: int) -> Execute:
     return execute
 
 
-def _spin(decoded: Decoded, index: int) -> Execute:
+def _spin(decoded: Decoded, index: int) -> Step:
     """ATOMS.CAST.SPIN Rd, [a], compare, new: of the lanes on one bank the first tries; Rd = 1 where it swapped."""
     width = 8 if decoded.has("64") else 4
     places = SharedPlaces(decoded, index, width, "atomic", _memo(wavefronts.spin_wavefronts, width))
@@ -94,7 +94,8 @@ def _first_on_bank(addresses: Array, enabled: Array, width: int) -> Array:
     bank = addresses // width % (128 // width)
     key = np.where(enabled, bank, -1 - np.arange(WARP))
     same = key[..., :, None] == key[..., None, :]
-    return np.logical_and(enabled, same.argmax(axis=-1) == np.arange(WARP))
+    result: Array = np.logical_and(enabled, same.argmax(axis=-1) == np.arange(WARP))
+    return result
 
 
 def _swap_in_order(memory: Array, places: Array, compare: Array, new: Array) -> Array:

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpuprof.emulator.lanes import Step
 from gpuprof.emulator.operands import ZERO, scalar
-from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered
+from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.emulator.special_values import LOCAL_WINDOW_HIGH, SHARED_WINDOW_HIGH, thread_registers
 from gpuprof.sass.model import OperandKind
 
@@ -70,7 +71,7 @@ def reader(name: str) -> Read:
     raise NotCovered(f"special register {name}")
 
 
-def read_special(decoded: Decoded, index: int) -> Execute:
+def read_special(decoded: Decoded, index: int) -> Step:
     """S2R and S2UR: 32 bits; CS2R and CS2UR: 64 unless ``.32``."""
     target, source = decoded.operands[0], decoded.operands[-1]
     if source.kind is not OperandKind.SPECIAL:
@@ -99,7 +100,7 @@ def first_active(lanes: LaneState, value: Array) -> Array:
     return np.take_along_axis(spread, mask.argmax(axis=2)[:, :, None], axis=2)
 
 
-def to_uniform(decoded: Decoded, index: int) -> Execute:
+def to_uniform(decoded: Decoded, index: int) -> Step:
     """R2UR: the value of the first active lane; a predicate destination says that the lanes differ."""
     operands = [operand for operand in decoded.operands if operand.kind is not OperandKind.UNIFORM_PREDICATE]
     predicates = [

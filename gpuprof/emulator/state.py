@@ -254,7 +254,8 @@ def join(low: Array, high: Array) -> Array:
     """A uint64 array of two words."""
     if low is ZERO and high is ZERO:
         return ZERO64
-    return np.bitwise_or(np.left_shift(high.astype(np.uint64), _HIGH), low)
+    result: Array = np.bitwise_or(np.left_shift(high.astype(np.uint64), _HIGH), low)
+    return result
 
 
 Constants = Mapping[tuple[int, int, int], "Array"]

@@ -27,7 +27,8 @@ class SharedMemory:
 
     def rows(self, width: int) -> Array:
         """(blocks, elements) of that many bytes each (16: pairs of 8)."""
-        return self.views[width]
+        result: Array = self.views[width]
+        return result
 
 
 class LocalMemory:

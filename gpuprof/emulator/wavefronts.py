@@ -95,13 +95,14 @@ def _copy_group(shared: Int64, source: Int64, width: int) -> int:
     total, waiting = 0, list(range(len(shared)))
     while waiting:
         taken: set[int] = set()
-        passed, left = [], []
+        passed: list[int] = []
+        left: list[int] = []
         for lane in waiting:
             banks = set(shared_banks[lane].tolist())
             (left if banks & taken else passed).append(lane)
             if not banks & taken:
                 taken |= banks
-        total += int(np.bincount(source_banks[passed].reshape(-1), minlength=BANKS).max())
+        total += int(np.max(np.bincount(source_banks[passed].reshape(-1), minlength=BANKS)))
         waiting = left
     return total
 
@@ -181,4 +182,5 @@ def _partners_equal(addresses: Int64, mask: Bool, distance: int) -> Bool:
     """Per warp: whether all enabled lanes n and n^distance have equal addresses."""
     partner = np.arange(WARP) ^ distance
     differs = addresses != addresses[:, partner]
-    return ~(differs & mask & mask[:, partner]).any(axis=1)
+    result: Bool = ~(differs & mask & mask[:, partner]).any(axis=1)
+    return result
