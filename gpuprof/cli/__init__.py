@@ -72,7 +72,9 @@ def cli() -> None:
 def main() -> None:
     """The console script: run a command, print a GpuprofError as one message, end with its exit code."""
     try:
-        cli.main(standalone_mode=False, prog_name="gpuprof")
+        # outside standalone mode click hands an Exit's code back instead of raising it
+        code = cli.main(standalone_mode=False, prog_name="gpuprof")
+        sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except (click.exceptions.Abort, KeyboardInterrupt):

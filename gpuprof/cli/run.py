@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,7 +68,7 @@ def command(config: str, **flags: Any) -> None:
         if options.ncu and run.complete:
             run = _with_ncu(run, experiment, options)
     run = _store(run, flags)
-    _print(run, flags)
+    _print(run, flags, observer.said)
     raise click.exceptions.Exit(exit_code(run, check=flags["check"]))
 
 
@@ -164,13 +164,17 @@ def _store(run: Run, flags: Mapping[str, Any]) -> Run:
         return replace(run, notes=(*run.notes, f"The run was not stored: {error}"))
 
 
-def _print(run: Run, flags: Mapping[str, Any]) -> None:
+def _print(run: Run, flags: Mapping[str, Any], said: Collection[str]) -> None:
+    """The table, without the notes that were said already, and the files."""
+    from dataclasses import replace
+
     from gpuprof.report.console import make_console
     from gpuprof.report.exports import write_exports
     from gpuprof.report.run_table import render_run
 
     if not _writes_stdout(flags):
-        render_run(run, make_console(), sass=flags["sass"])
+        shown = replace(run, notes=tuple(note for note in run.notes if note not in said))
+        render_run(shown, make_console(), sass=flags["sass"])
     write_exports(run, {kind: flags[f"{kind}_file"] for kind in ("json", "csv", "markdown", "html")})
 
 

@@ -12,11 +12,9 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.progress import Progress
 
-    from gpuprof.profile.observer import Observer
-
 
 @contextmanager
-def make_observer(*, quiet: bool) -> Iterator[Observer]:
+def make_observer(*, quiet: bool) -> Iterator[PlainObserver | BarObserver]:
     """The observer that fits standard error; ``quiet``: notes and failures only, standard output being a file."""
     from gpuprof.report.console import make_console
 
@@ -42,8 +40,10 @@ class PlainObserver:
     def __init__(self, console: Console, quiet: bool) -> None:
         self._console = console
         self._quiet = quiet
+        self.said: list[str] = []  #: the notes, which the table need not repeat
 
     def note(self, text: str) -> None:
+        self.said.append(text)
         self._console.print(text)
 
     def built(self, done: int, total: int, label: str) -> None:
@@ -62,10 +62,12 @@ class BarObserver:
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
+        self.said: list[str] = []  #: the notes, which the table need not repeat
         self._build = progress.add_task("build", total=None, label="")
         self._run = progress.add_task("run", total=None, label="")
 
     def note(self, text: str) -> None:
+        self.said.append(text)
         self._progress.console.print(text)
 
     def built(self, done: int, total: int, label: str) -> None:

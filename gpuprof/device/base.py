@@ -54,7 +54,10 @@ LaunchArgument = Pointer | bytes
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel launch. ``symbol`` is the mangled entry of ``cubin``."""
+    """One kernel launch. ``symbol`` is the mangled entry of ``cubin``.
+
+    ``whole``: never a sample of the grid, since a later step reads what this one writes.
+    """
 
     cubin: Path
     symbol: str
@@ -62,6 +65,7 @@ class Launch:
     block: Dim3
     shared_bytes: int
     arguments: tuple[LaunchArgument, ...]
+    whole: bool = False
 
     @property
     def threads_per_block(self) -> int:

@@ -15,19 +15,21 @@ def open_device(
     budget: int | None = None,
     instruction_limit: int = 50_000_000,
     threads: int | None = None,
+    cuda_home: Path | None = None,
     support: Path | None = None,
 ) -> Device:
     """Open ``emulated`` or ``gpu:N``. Raises MissingDeviceError when it cannot be had.
 
-    ``arch``, ``budget``, ``instruction_limit`` and ``threads`` are the emulator's; ``support`` is the cubin of
+    ``arch``, ``budget``, ``instruction_limit``, ``threads`` and ``cuda_home`` are the emulator's; ``support`` is the cubin of
     ``support.cu``, which the cold and warm timing protocols of a GPU need.
     """
     if name == "emulated":
         from gpuprof.device.emulated import EmulatedDevice
         from gpuprof.emulator.model import EmulationOptions
+        from gpuprof.toolchain import find_tools
 
         options = EmulationOptions(budget=budget, instruction_limit=instruction_limit, threads=threads)
-        return EmulatedDevice(options=options)
+        return EmulatedDevice(options, find_tools(cuda_home))
     from gpuprof.device.gpu import GpuDevice
 
     return GpuDevice(int(name.split(":")[1]), support)

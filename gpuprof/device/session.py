@@ -109,7 +109,8 @@ class Session:
         arguments = tuple(
             argument if isinstance(argument, bytes) else self.pointer(job, argument) for argument in call.arguments
         )
-        return Launch(call.cubin, call.symbol, call.grid, call.block, call.shared_bytes, arguments)
+        whole = call is not job.calls[-1]
+        return Launch(call.cubin, call.symbol, call.grid, call.block, call.shared_bytes, arguments, whole)
 
     def host_arguments(self, job: Job, call: HostCall) -> tuple[Pointer | HostScalar, ...]:
         """The arguments of a host call with addresses in place of buffer names."""

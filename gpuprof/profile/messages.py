@@ -22,6 +22,7 @@ class Open:
     budget: int | None
     instruction_limit: int
     threads: int | None = None
+    cuda_home: Path | None = None
     support: Path | None = None
 
 

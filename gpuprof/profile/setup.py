@@ -63,6 +63,7 @@ class Setup:
             arch=self.default_arch,
             budget=options.emulate_budget,
             instruction_limit=options.emulate_limit,
+            cuda_home=options.cuda_home,
             support=self.support,
         )
 

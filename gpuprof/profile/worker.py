@@ -74,6 +74,7 @@ class Worker:
             budget=request.budget,
             instruction_limit=request.instruction_limit,
             threads=request.threads,
+            cuda_home=request.cuda_home,
             support=request.support,
         )
         self._session = Session(device)

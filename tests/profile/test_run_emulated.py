@@ -1,0 +1,141 @@
+"""Whole runs on the emulator: the torture sweep, interruption, killing and resuming, all with real processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from torture.make_config import BAD, build_cubin, write
+
+from gpuprof import experiment as experiments
+from gpuprof.profile.observer import SilentObserver
+from gpuprof.profile.options import RunOptions
+from gpuprof.profile.run import run_experiment
+from gpuprof.results.json import from_json
+from gpuprof.results.model import Result, Run, Status
+
+GOOD = 200 - len(BAD)
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("torture")
+    return write(folder, GOOD, build_cubin(folder / "cubin"))
+
+
+@pytest.fixture(autouse=True)
+def _data_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+
+
+def rows(run: Run) -> dict[str, Result]:
+    return {result.variant: result for result in run.results}
+
+
+@pytest.mark.slow
+def test_two_hundred_variants_of_which_nine_misbehave(config: Path) -> None:
+    experiment = experiments.load(config)
+    options = RunOptions(devices=("emulated",), emulate_limit=20_000)
+    run = run_experiment(experiment, options, SilentObserver())
+    table = rows(run)
+    assert len(table) == 200
+    good = [row for row in table.values() if row.family == "scale"]
+    assert len(good) == GOOD
+    assert {row.status for row in good} == {Status.OK}
+    assert all(row.verification and row.verification.checked == 4096 for row in good)
+    assert {row.counters.values["smsp__inst_executed.sum"] for row in good if row.counters} != {0}
+    expected = {
+        "does_not_build": (Status.BUILD_FAILED, ["undeclared_name", "does_not_build.cu:3"]),
+        "out_of_bounds": (Status.LAUNCH_FAILED, ["out_of_bounds", "torture.cu:13", "thread (5, 0, 0)"]),
+        "just_past_the_end": (Status.LAUNCH_FAILED, ["torture.cu:21", "y"]),
+        "endless": (Status.LAUNCH_FAILED, ["20,000", "torture.cu"]),
+        "leaves_some": (Status.DIFFERS, ["7 of 4,096", "y[4089]: got nan"]),
+        "gives_nan": (Status.DIFFERS, ["1 of 4,096", "y[100]: got nan"]),
+        "changes_its_input": (Status.DIFFERS, ["input x was changed, first at [3]"]),
+        "out_of_memory": (Status.LAUNCH_FAILED, ["memory"]),
+        "wrong_arguments": (Status.LAUNCH_FAILED, ["takes 4 arguments"]),
+    }
+    for name, (status, words) in expected.items():
+        assert table[name].status is status, table[name]
+        for word in words:
+            assert word in (table[name].reason or ""), table[name].reason
+    assert len({table[name].reason for name in BAD}) == len(BAD)
+
+
+def command(config: Path, json_file: Path, *extra: str) -> list[str]:
+    base = [sys.executable, "-m", "gpuprof", "run", str(config), "--device", "emulated", "--no-history"]
+    return [*base, "--variant", "scale/*", "--json", str(json_file), *extra]
+
+
+def read(path: Path) -> Run:
+    return from_json(path.read_text(encoding="utf-8"))
+
+
+def wait_for_rows(path: Path, count: int, process: subprocess.Popen[str]) -> int:
+    """Wait until the file holds ``count`` rows; how many it holds. What is on disk is whole at every moment."""
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline and process.poll() is None:
+        if path.exists():
+            found = len(json.loads(path.read_text(encoding="utf-8"))["results"])
+            if found >= count:
+                return found
+        time.sleep(0.005)
+    raise AssertionError("the run ended, or never wrote its rows")
+
+
+def start(config: Path, target: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(command(config, target), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_ctrl_c_shows_and_stores_what_is_done(config: Path, tmp_path: Path) -> None:
+    target = tmp_path / "run.json"
+    process = start(config, target)
+    wait_for_rows(target, 2, process)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=60)
+    assert process.returncode == 130, errors
+    run = read(target)
+    assert not run.complete
+    assert 2 <= len(run.results) < GOOD
+    assert "scale/F=1.0" in output  # the table of what is done
+
+
+def test_a_killed_run_leaves_whole_json_and_resumes_with_the_rest(config: Path, tmp_path: Path) -> None:
+    target = tmp_path / "run.json"
+    process = start(config, target)
+    wait_for_rows(target, 3, process)
+    process.kill()
+    process.communicate()
+    before = read(target)
+    assert not before.complete
+    resumed = subprocess.run(command(config, target, "--resume"), capture_output=True, text=True)
+    assert resumed.returncode == 0, resumed.stderr
+    after = read(target)
+    assert after.complete
+    assert len(after.results) == GOOD
+    assert f"{len(before.results)} rows were kept" in " ".join(after.notes)
+    for label, row in rows(before).items():
+        assert rows(after)[label] == row
+
+
+def test_nothing_is_left_behind(config: Path, tmp_path: Path) -> None:
+    target = tmp_path / "run.json"
+    process = start(config, target)
+    wait_for_rows(target, 1, process)
+    process.kill()
+    process.communicate()
+    subprocess.run(command(config, target, "--variant", "gives_nan", "--device", "none"), capture_output=True)
+    left = [path for path in Path("/dev/shm").glob(f"gpuprof-run-{process.pid}-*") if os.path.isdir(path)]
+    assert left == []  # the next run removed what the killed one could not
+
+
+def test_resume_without_an_earlier_run_says_so(config: Path, tmp_path: Path) -> None:
+    done = subprocess.run(command(config, tmp_path / "none.json", "--resume"), capture_output=True, text=True)
+    assert done.returncode == 1
+    assert "--resume: there is no earlier run" in done.stderr
