@@ -109,7 +109,8 @@ def _shape(operand: Operand) -> str:
     name = _NUMBERED.get(operand.kind)
     if name is not None:
         number = "Z" if operand.is_zero and name in ("R", "UR") else "T" if operand.is_zero else ""
-        sign = "-" if operand.negate else "~" if operand.invert else ""
+        flag = operand.kind in (OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE)
+        sign = ("!" if flag else "-") if operand.negate else "~" if operand.invert else ""
         return sign + name + number + "".join(f".{word}" for word in operand.suffixes)
     if operand.kind is OperandKind.LABEL:
         return "label"

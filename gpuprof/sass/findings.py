@@ -172,7 +172,7 @@ def _narrow_loads(case: _Case) -> Iterator[Finding]:
             if not hits:
                 continue
             bits = 128 if len(hits) % 4 == 0 else 64
-            what = f"32-bit {space} loads of consecutive words, where {bits}-bit loads would do"
+            what = f"32-bit {space} loads of consecutive words where {bits}-bit loads would do"
             yield _finding(
                 case, "narrow load", weight + 10 * loop.depth, hits, what, f"in loop {loop.number}",
                 "read float4 (or float2) from addresses aligned to its size",
@@ -296,7 +296,7 @@ def _finding(
     where = f", from 0x{first.address:04x}"
     if source is not None:
         where += f" ({source.file.rsplit('/', 1)[-1]}:{source.line})"
-    sentence = f"{len(indices)} {what} {place}{where}"
+    sentence = f"{what[0].upper()}{what[1:]}: {len(indices)} {place}{where}"
     return Finding(kind, weight, len(indices), first.address, source, sentence, mend)
 
 

@@ -165,6 +165,18 @@ class LaneEvaluator:
                 return None
         return _UNIFORM
 
+    def name_of(self, index: int, operand: Operand) -> str:
+        """What to call a run-time value: its constant's name where it was loaded from one, else the register."""
+        if operand.kind is OperandKind.CONSTANT:
+            return self.banks.name(operand.bank, int(operand.value or 0))
+        file = "R" if operand.kind is OperandKind.REGISTER else "UR"
+        sites = self.flow.definitions(index, (file, operand.index)).sites
+        if len(sites) == 1:
+            source = self.flow.graph.function.instructions[sites[0]].operands[-1]
+            if source.kind is OperandKind.CONSTANT and source.base is None:
+                return self.name_of(sites[0], source)
+        return operand.text.removesuffix(".reuse")
+
     def special(self, name: str) -> Value | None:
         """The lanes' values of a special register."""
         if name == "SR_LANEID":
@@ -226,9 +238,9 @@ def _multiply_add(lanes: LaneEvaluator, site: int, instruction: Instruction, dep
     first, second, third = (lanes._operand(site, operand, depth) for operand in operands[:3])
     if first is None or second is None or third is None:
         return None
-    factor = next((o for o in operands[:2] if o.kind is OperandKind.CONSTANT), operands[1])
-    name = lanes.banks.name(factor.bank, int(factor.value or 0)) if factor.kind is OperandKind.CONSTANT else factor.text
-    product = _product(first, second, name.removesuffix(".reuse"))
+    shared = operands[0] if first.uniform else operands[1]
+    name = lanes.name_of(site, shared)
+    product = _product(first, second, name)
     return _add(product, third) if product is not None else None
 
 
@@ -356,14 +368,15 @@ _PURE = frozenset((*_RULES, "IABS", "POPC", "FLO", "BREV", "PRMT", "IMNMX", "VIM
 
 
 def sectors(value: Value, bytes_per_lane: int) -> int:
-    """32-byte sectors that one request touches, the shared part being 32-byte aligned.
+    """32-byte sectors that one request touches when its lowest address is aligned to 32 bytes.
 
     Lanes whose run-time parts differ are taken to be in sectors of their own (a pitch is longer than a sector).
     """
     touched = set()
+    first = min(value.known)
     for lane in range(LANES):
         row = tuple(lanes[lane] for _, lanes in value.scaled)
-        for byte in range(value.known[lane], value.known[lane] + bytes_per_lane, 4):
+        for byte in range(value.known[lane] - first, value.known[lane] - first + bytes_per_lane, 4):
             touched.add((row, byte // 32))
     return len(touched)
 

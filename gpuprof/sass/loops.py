@@ -205,6 +205,8 @@ def chain_lengths(graph: Graph, flow: Dataflow, indices: Sequence[int], math: st
 
 
 def _addends(instruction: Instruction) -> list[Register]:
-    """The registers that may carry the sum so far: the third source of a multiply-add, either source of an add."""
-    sources = instruction.operands[1:] if instruction.opcode in _ADDS else instruction.operands[3:4]
+    """The registers that may carry the value so far: of a multiply-add the addend first (a sum), then the factors
+    (Horner's scheme); of an add either source."""
+    operands = instruction.operands
+    sources = operands[1:] if instruction.opcode in _ADDS else (*operands[3:4], *operands[1:3])
     return [("R", one.index) for one in sources if one.kind is OperandKind.REGISTER and not one.is_zero]

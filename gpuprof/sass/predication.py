@@ -58,13 +58,14 @@ class Branch:
 
 @dataclass(frozen=True)
 class Predication:
-    """Everything conditional in one function."""
+    """Everything conditional in one function. Groups and branches are of its own code; subroutines are only counted."""
 
-    predicated: int  #: instructions under a predicate, branches and exits not counted
+    predicated: int  #: instructions under a predicate, branches and exits not counted, subroutines included
     fillers: int  #: under a predicate that is never true
     groups: tuple[Guarded, ...]
     branches: tuple[Branch, ...]
     selects: Mapping[str, int]
+    in_subroutines: int = 0  #: conditional instructions of local subroutines
 
     @property
     def became_predication(self) -> tuple[Guarded, ...]:
@@ -78,13 +79,19 @@ def predication_of(graph: Graph, flow: Dataflow, tracer: Tracer) -> Predication:
     code = graph.function.body
     guards = [(index, one) for index, one in enumerate(code) if guarded(one) and not _leaves(one)]
     fillers = sum(_never(one.predicate) for _, one in guards)
+    own = [(index, one) for index, one in guards if not _in_subroutine(graph, index)]
     return Predication(
         predicated=len(guards),
         fillers=fillers,
-        groups=_groups(graph, flow, tracer, [(i, one) for i, one in guards if not _never(one.predicate)]),
+        groups=_groups(graph, flow, tracer, [(i, one) for i, one in own if not _never(one.predicate)]),
         branches=_branches(graph, flow, tracer),
         selects=dict(Counter(one.opcode for one in code if one.opcode in _SELECTS).most_common()),
+        in_subroutines=len(guards) - len(own),
     )
+
+
+def _in_subroutine(graph: Graph, index: int) -> bool:
+    return graph.block_of[index] in graph.subroutine_of
 
 
 def _leaves(instruction: Instruction) -> bool:
@@ -153,7 +160,7 @@ def _group(
 def _branches(graph: Graph, flow: Dataflow, tracer: Tracer) -> tuple[Branch, ...]:
     found = []
     for index, instruction in enumerate(graph.function.body):
-        if not _leaves(instruction) or not is_conditional_branch(instruction):
+        if not _leaves(instruction) or not is_conditional_branch(instruction) or _in_subroutine(graph, index):
             continue
         flags = _flags(instruction)
         origins = [tracer.of_register(index, (_FLAG_FILE[flag.kind], flag.index)) for flag in flags]

@@ -242,8 +242,9 @@ KERNEL k26_conditional_body(float* o, int n) {
 #pragma unroll 1
     for (int i = 0; i < 20; ++i) {
         if (threadIdx.x > n + i) {
-            s = sinf(s);
+            s = s * s + o[i + 64];
             o[i] = s;
+            __threadfence_block();
         }
         s += o[i + 32];
     }
