@@ -161,7 +161,9 @@ def _permission(tool: Tool, tools: Toolchain, gpus: Gpus) -> Finding:
     program = f"import ctypes, sys; sys.exit(ctypes.CDLL({str(library)!r}).gpuprof_probe_launch())"
     metric = "smsp__inst_executed.sum"
     report = profile(tool, NcuRequest((sys.executable, "-c", program), (metric,), timeout=120.0))
-    return Finding("counters", OK, origin=f"ncu may read them: {len(report.launches)} launch profiled")
+    launches = len(report.launches)
+    origin = f"ncu {report.version} fits driver {gpus.gpus[0].driver} and may read them ({launches} launch profiled)"
+    return Finding("counters", OK, origin=origin)
 
 
 def _cache() -> Finding:

@@ -84,6 +84,28 @@ def test_doctor_works_without_a_home(tmp_path: Path) -> None:
     assert "GPUPROF_CACHE_DIR" in cache["repair"]
 
 
+def test_doctor_lists_what_the_emulator_does_not_know(tmp_path: Path) -> None:
+    """A texture fetch, which the emulator does not execute, beside a kernel of which it knows everything."""
+    from gpuprof.toolchain import find_tools
+    from gpuprof.toolchain.build import Builder
+    from gpuprof.toolchain.model import BuildRequest
+
+    source = tmp_path / "k.cu"
+    source.write_text(
+        'extern "C" __global__ void known(float* p) { p[threadIdx.x] *= 2; }\n'
+        'extern "C" __global__ void fetch(cudaTextureObject_t t, float* p) { p[0] = tex2D<float>(t, 1.0f, 2.0f); }\n'
+    )
+    cubin = Builder(find_tools()).build(BuildRequest(source, "fetch", "sm_89")).cubin
+    result = _run(doctor_command, "--emulator", str(cubin))
+    assert result.exit_code == 1
+    assert "unknown: TEX" in result.output
+    assert f"{source}:2" in result.output
+    (report,) = json.loads(_run(doctor_command, "--emulator", str(cubin), "--json").output).values()
+    assert {each["kernel"] for each in report["uncovered"]} == {"fetch"}
+    assert report["covered"]["EXIT"] == 2
+    assert sum(report["covered"].values()) + len(report["uncovered"]) == report["instructions"]
+
+
 def test_ptx_of_a_bundled_kernel_shows_its_source_lines() -> None:
     text = _run(ptx_command, "gemm_tiled", "--kernel", "gemm_tiled_kernel<float, 16>").output
     assert text.count(".entry") == 1
