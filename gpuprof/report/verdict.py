@@ -81,7 +81,7 @@ def sol_side(compute: float, memory: float) -> str:
         return "latency"
     if max(compute, memory) < BOUND_FROM and abs(compute - memory) < BALANCED_WITHIN:
         return "balanced"
-    return "memory" if memory >= compute else "compute"
+    return "memory" if memory > compute else "compute"
 
 
 def _memory(values: Mapping[str, float], rests_on: Mapping[str, float], head: str) -> Verdict:

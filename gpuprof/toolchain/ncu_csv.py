@@ -110,21 +110,29 @@ def parse_ncu_rules(text: str) -> tuple[NcuRule, ...]:
 
 
 def _table(lines: Sequence[str]) -> tuple[list[str], list[list[str]]]:
-    """Head and rows; rows of another width (messages, program output) are left out, a torn last row is an error."""
+    """Head and rows. Lines that are no row (messages, program output) are left out; a torn row is an error.
+
+    On a details page the rows of metrics end in one comma where the columns of rules begin: they are filled up.
+    """
     relevant = [lines[0].lstrip("\ufeff"), *(line for line in lines[1:] if line.startswith('"'))]
     if any(line.count('"') % 2 for line in relevant):
         raise ProfilerError("ncu's output is damaged: a row ends within a field: was it cut short?")
     try:
-        records = [record for record in csv.reader(relevant) if record]
+        records = list(csv.reader(relevant))
     except csv.Error as error:
         raise ProfilerError(f"ncu's output is damaged: {error}") from None
+    if len(records) != len(relevant):
+        raise ProfilerError("ncu's output is damaged: quotes do not match")
     head = [name.strip() for name in records[0]]
-    torn = next((len(record) for record in records[1:] if len(record) != len(head)), None)
-    if torn is not None:
-        raise ProfilerError(
-            f"ncu's output is damaged: a row has {torn} fields where the head has {len(head)}: was it cut short?"
-        )
-    return head, records[1:]
+    least = head.index("Metric Value") + 2 if "Metric Value" in head else len(head)
+    rows = []
+    for line, row in zip(relevant[1:], records[1:], strict=True):
+        open_ended = len(row) >= least and line.rstrip().endswith(",")
+        if len(row) != len(head) and not (open_ended and len(row) < len(head)):
+            widths = f"a row has {len(row)} fields where the head has {len(head)}"
+            raise ProfilerError(f"ncu's output is damaged: {widths}: was it cut short?")
+        rows.append(row + [""] * (len(head) - len(row)))
+    return head, rows
 
 
 def _read_raw(head: list[str], rows: list[list[str]]) -> tuple[NcuLaunch, ...]:

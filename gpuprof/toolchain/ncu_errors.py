@@ -113,10 +113,13 @@ def _last_line(text: str) -> str:
 
 
 def unknown_metrics(output: str, asked: Iterable[str]) -> tuple[str, ...]:
-    """The asked names that ncu's errors name, or its warnings call unknown to it or to the chip."""
+    """The asked names that ncu's errors name, or its warnings call unknown to it or to the chip.
+
+    ncu writes a name as it was given, or as the pattern ``regex:^NAME\\.(sum|min|max|avg|...)$``.
+    """
     lines = messages(output) + [line for line in messages(output, "WARNING") if _UNKNOWN_METRICS.search(line)]
-    words = {word.strip(".,;:'\"()") for line in lines for word in line.split()}
-    return tuple(name for name in asked if name in words)
+    text = "\n".join(lines).replace("\\", "")
+    return tuple(name for name in asked if re.search(rf"(?<![\w.]){re.escape(name)}(?!\w|\.\w)", text))
 
 
 def near_names(name: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:

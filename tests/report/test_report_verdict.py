@@ -28,6 +28,7 @@ DATA = Path(__file__).parent.parent / "results" / "data"
         (59.9, 59.9, "latency"),
         (5, 30, "latency"),
         (60, 20, "compute"),
+        (90, 90, "compute"),
     ],
 )
 def test_the_rule_of_ncu(compute: float, memory: float, side: str) -> None:

@@ -124,6 +124,11 @@ def test_damage_raises_nothing_but_profiler_errors(data: st.DataObject) -> None:
     assert all(math.isfinite(value) for launch in launches for value in launch.values.values())
 
 
+def test_quotes_that_do_not_match_are_an_error() -> None:
+    with pytest.raises(ProfilerError, match="quotes do not match"):
+        parse_ncu_csv('"ID","Kernel Name","a__b.sum"\n"0"x","k","7\n"1","k","8"\n')
+
+
 @given(st.text(max_size=300))
 def test_any_text_raises_nothing_but_profiler_errors(text: str) -> None:
     try:

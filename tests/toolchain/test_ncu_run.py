@@ -218,6 +218,21 @@ def test_only_asked_names_are_unknown() -> None:
     assert unknown_metrics(output, ["a__b.sum", "d__e.max", "f__g.sum"]) == ("a__b.sum", "d__e.max")
 
 
+@pytest.mark.parametrize(
+    ("message", "asked", "unknown"),
+    [
+        (r"Failed to find metric regex:^flop_count_sp\.(sum|min|max|avg)$", "flop_count_sp", True),
+        (r"Failed to find metric regex:^a__b\.sum$", "a__b.sum", True),
+        ("Failed to find metric a__b.sum.pct", "a__b.sum", False),
+        ("Failed to find metric a__b.sum", "a__b", False),
+        ("Failed to find metric xa__b.sum", "a__b.sum", False),
+        ("Failed to access the following 2 metrics: c__d.sum, a__b.sum", "a__b.sum", True),
+    ],
+)
+def test_the_forms_in_which_ncu_writes_a_name(message: str, asked: str, unknown: bool) -> None:
+    assert unknown_metrics(f"==ERROR== {message}\n", [asked]) == ((asked,) if unknown else ())
+
+
 def test_near_names_keep_the_suffix() -> None:
     known = ["smsp__inst_executed", "smsp__warps_active"]
     assert near_names("smsp__inst_execute.sum", known)[0] == "smsp__inst_executed.sum"
