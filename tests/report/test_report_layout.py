@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuprof.report import units
@@ -97,6 +97,7 @@ def test_units(unit: str, value: float | None, text: str) -> None:
 
 
 @given(st.sampled_from(sorted(units.FORMATTERS)), st.floats())
+@settings(deadline=None)
 def test_every_number_can_be_shown(unit: str, value: float) -> None:
     assert units.show(value, unit)
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuprof.errors import StoreError
@@ -57,6 +57,7 @@ values = st.one_of(st.integers(), st.floats(allow_nan=False), st.text().filter(l
     reason=st.none() | st.text(),
     work=st.none() | st.floats(allow_nan=False),
 )
+@settings(deadline=None)
 def test_any_run_survives_the_round_trip(parameters, samples, reason, work) -> None:
     timing = Timing(tuple(samples), 1.0, (0.5, 1.5), 0.5, 1.0, "cold", 0.0)
     result = Result("v", "v", parameters, {"N": 3}, Status.TIMED_OUT, reason, timing=timing, work_flop=work)
