@@ -50,6 +50,7 @@ def test_a_very_long_text_folds_before_others_go_and_gets_what_is_left() -> None
     st.lists(st.tuples(st.integers(1, 40), st.integers(0, ALWAYS), st.sampled_from([0, 5])), min_size=1, max_size=12),
     st.integers(20, 160),
 )
+@settings(deadline=None)
 def test_a_layout_fits_unless_what_stays_cannot_fold(shape: list[tuple[int, int, int]], width: int) -> None:
     columns = [column(f"c{n}"[:1], w, p, shrink_to=s) for n, (w, p, s) in enumerate(shape)]
     layout = fit(columns, width)
