@@ -68,7 +68,8 @@ class Stopwatch:
         return self._result([self._sample(batch, flush=True) for _ in range(count)])
 
     def warm(self, count: int, batch: int) -> ClockSamples:
-        """Each sample behind the one before."""
+        """Each sample behind the one before; a pass that is not counted fills the caches with this job's data."""
+        self._sample(1, flush=False)
         return self._result([self._sample(batch, flush=False) for _ in range(count)])
 
     def _result(self, samples: list[float]) -> ClockSamples:

@@ -11,11 +11,11 @@ from gpuprof.profile.prepare import BuiltVariant
 
 @dataclass(frozen=True)
 class Ready:
-    """A variant that can be executed. ``order`` is its place in the experiment."""
+    """A variant that can be executed."""
 
-    order: int
     built: BuiltVariant
     baseline: str | None  #: the label whose times it is compared with
+    referenced: bool = False  #: are others compared with its outputs?
 
     @property
     def label(self) -> str:

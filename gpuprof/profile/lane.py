@@ -147,7 +147,7 @@ class Lane:
             reductions={name: reduction_length(text, variant.buffers) for name, text in expressions.items()},
             poison=POISONS[0],
             why_unchecked="" if any(references) else self._why_unchecked(ready),
-            save=tuple(self._save_folder(ready.label, seed) for seed in seeds),
+            save=self._save_folders(ready, len(seeds)),
         )
 
     def _references(self, ready: Ready, seed: int) -> dict[str, Path]:
@@ -155,11 +155,16 @@ class Lane:
         other = variant.reference.variant
         if other is None:
             return self._data.references(variant, seed)
-        folder = self._data.output_folder(other, seed)
+        folder = self._output_folder(other, seed)
         if other == ready.label or not self._board.settled().get(other):
             return {}
         outputs = (buffer.name for buffer in variant.buffers.values() if buffer.output)
         return {name: folder / f"{name}.npy" for name in outputs if (folder / f"{name}.npy").exists()}
+
+    def _output_folder(self, label: str, seed: int) -> Path:
+        if self._options.save_outputs is not None and seed == 0:
+            return self._options.save_outputs / label.replace("/", "_")
+        return self._data.output_folder(label, seed)
 
     def _why_unchecked(self, ready: Ready) -> str:
         other = ready.built.variant.reference.variant
@@ -167,10 +172,11 @@ class Lane:
             return "the YAML gives no reference"
         return "it is the reference" if other == ready.label else f"its reference {other} did not run"
 
-    def _save_folder(self, label: str, seed: int) -> Path:
-        if self._options.save_outputs is not None and seed == 0:
-            return self._options.save_outputs / label.replace("/", "_")
-        return self._data.output_folder(label, seed)
+    def _save_folders(self, ready: Ready, seeds: int) -> tuple[Path, ...]:
+        """Where the outputs go, by seed; empty when nobody wants them."""
+        if self._options.save_outputs is None and not ready.referenced:
+            return ()
+        return tuple(self._output_folder(ready.label, seed) for seed in range(seeds))
 
     def _time_round(self) -> None:
         self._adopt_baselines()

@@ -222,10 +222,9 @@ class _Conductor:
         label = built.variant.label
         key = fingerprint(built, self._setup.device_key, self._setup.settings(self._options))
         earlier = self._earlier.get(label)
-        order = next(n for n, variant in enumerate(self._variants) if variant.label == label)
         baseline = baseline_of(built.variant, self._variants, self._experiment.baseline)
-        ready = Ready(order, built, baseline)
-        if earlier is not None and still_holds(earlier, key) and label not in self._reference_labels():
+        ready = Ready(built, baseline, label in self._reference_labels())
+        if earlier is not None and still_holds(earlier, key) and not ready.referenced:
             self._board.know(ready)
             self._read_code(built)
             self._kept += 1

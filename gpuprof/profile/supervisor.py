@@ -47,7 +47,9 @@ class DeviceSupervisor:
 
     def load(self, request: Load) -> None:
         """Prepare a variant for timing in a fresh worker."""
-        self._ask(request, self._timeout * len(request.job.calls) + SLACK_SECONDS + request.job.nbytes / BYTES_PER_SECOND)
+        self._ask(
+            request, self._timeout * len(request.job.calls) + SLACK_SECONDS + request.job.nbytes / BYTES_PER_SECOND
+        )
 
     def sample(self, request: Sample) -> Sampled:
         """Time a variant."""
