@@ -2,9 +2,9 @@
 # (numpy's stubs give Any for many mixed operators; the signatures here say what comes out)
 """MUFU, the multi-function unit: reciprocal, roots, base-2 exponential and logarithm, sine and cosine of turns, tanh.
 
-The hardware interpolates in tables that NVIDIA does not publish. Here every function is computed in double and rounded
-to single: within 1 ulp of the hardware's for RCP, RSQ, SQRT and EX2, within its stated absolute error for the others.
-Denormal arguments count as zeros, denormal results are flushed.
+RCP, RSQ, EX2, RCP64H and RSQ64H have the hardware's bits (``interpolation``). LG2, SIN, COS, TANH and SQRT are computed
+in double and rounded: close to the hardware's results, not equal to them (the distances stand in the tests). Denormal
+arguments count as zeros, denormal results are flushed; TANH alone keeps both.
 """
 
 from __future__ import annotations
@@ -16,11 +16,66 @@ import numpy as np
 
 from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered, semantics
 from gpuprof.emulator.semantics.forms import allow, arithmetic_form
+from gpuprof.emulator.semantics.interpolation import interpolator
 from gpuprof.emulator.semantics.narrow import half_to_single, to_half
 from gpuprof.emulator.semantics.rounding import canonical, flush, single
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from gpuprof.emulator.semantics.base import F32, F64, U32, Lanes
+
+    S64 = NDArray[np.int64]
+
+NAN, INFINITY, SIGN, SMALLEST = np.uint32(0x7FFFFFFF), np.uint32(0x7F800000), np.uint32(0x80000000), 0x00800000
+MANTISSA = np.int32(0x7FFFFF)
+#: Above the largest exponent of EX2's result and below the smallest, so that the conversion to an integer is safe.
+EX2_LIMIT = np.float32(512)
+
+
+def reciprocal(value: F32) -> U32:
+    """RCP: 1 / x."""
+    bits = value.view(np.uint32)
+    exponent, mantissa = _split(bits)
+    result = interpolator("RCP")(mantissa) - ((exponent - np.int32(127)) << np.int32(23))
+    result = np.where(result < SMALLEST, 0, result)
+    result = np.where(exponent == 0, INFINITY, np.where(exponent == 255, 0, result)).astype(np.uint32)
+    return np.where(np.isnan(value), NAN, result | (bits & SIGN))
+
+
+def reciprocal_root(value: F32) -> U32:
+    """RSQ: 1 / sqrt(x); an even power of two is exact."""
+    bits = value.view(np.uint32)
+    exponent, mantissa = _split(bits)
+    result = _root_bits(exponent - np.int32(127), mantissa)
+    zero = exponent == 0
+    result = np.where(zero, INFINITY | (bits & SIGN), np.where(exponent == 255, 0, result).astype(np.uint32))
+    return np.where(np.isnan(value) | (~zero & ((bits & SIGN) != 0)), NAN, result)
+
+
+def _root_bits(exponent: Any, mantissa: Any) -> Any:
+    odd = exponent & 1
+    result = interpolator("RSQ")((odd << 23) | mantissa)
+    result = np.where((mantissa == 0) & (odd == 0), np.int32(0x3F800000), result)
+    return result - (((exponent - odd) >> 1) << 23)
+
+
+def exponential(value: F32) -> U32:
+    """EX2: 2^x, from x cut to 23 places; a negative x that is not whole is one of those places further down."""
+    clipped = np.clip(flush(value), -EX2_LIMIT, EX2_LIMIT).astype(np.float64)
+    places = np.where(np.isnan(value), 0, np.floor(np.abs(clipped) * 2.0**23)).astype(np.int64)
+    below = (places & 0x7FFFFF) != 0
+    fixed = np.where(clipped < 0, -places - below, places)
+    whole = fixed >> 23
+    bits = interpolator("EX2")((fixed & 0x7FFFFF).astype(np.int32)).astype(np.int64) + (whole << 23)
+    bits = np.where(bits < SMALLEST, 0, np.where(whole >= 128, 0x7F800000, bits)).astype(np.uint32)
+    return np.where(np.isnan(value), NAN, bits)
+
+
+def _split(bits: U32) -> tuple[Any, Any]:
+    """Biased exponent and mantissa as int32."""
+    word = bits.view(np.int32)
+    return (word >> np.int32(23)) & np.int32(255), word & MANTISSA
 
 
 def _turns(value: F64) -> F64:
@@ -28,18 +83,71 @@ def _turns(value: F64) -> F64:
     return (value - np.rint(value)) * (2.0 * np.pi)
 
 
-#: On doubles that hold a single exactly.
-FUNCTIONS: dict[str, Callable[[F64], F64]] = {
-    "RCP": lambda x: 1.0 / x,
-    "RSQ": lambda x: 1.0 / np.sqrt(x),
-    "SQRT": np.sqrt,
-    "EX2": np.exp2,
-    "LG2": np.log2,
-    "SIN": lambda x: np.sin(_turns(x)),
-    "COS": lambda x: np.cos(_turns(x)),
-    "TANH": np.tanh,
+def _rounded(function: Callable[[F64], F64]) -> Callable[[F32], U32]:
+    """The function of a single through double, denormals flushed on both sides."""
+
+    def compute(value: F32) -> U32:
+        return canonical(flush(single(function(flush(value).astype(np.float64))))).view(np.uint32)
+
+    return compute
+
+
+def hyperbolic_tangent(value: F32) -> U32:
+    """TANH, which keeps denormals."""
+    return canonical(single(np.tanh(value.astype(np.float64)))).view(np.uint32)
+
+
+FUNCTIONS: dict[str, Callable[[F32], U32]] = {
+    "RCP": reciprocal,
+    "RSQ": reciprocal_root,
+    "SQRT": _rounded(np.sqrt),
+    "EX2": exponential,
+    "LG2": _rounded(np.log2),
+    "SIN": _rounded(lambda x: np.sin(_turns(x))),
+    "COS": _rounded(lambda x: np.cos(_turns(x))),
+    "TANH": hyperbolic_tangent,
 }
-HIGH_WORD = ("RCP64H", "RSQ64H")
+
+
+def reciprocal_64h(word: U32) -> U32:
+    """RCP64H: the high word of 1 / x for the double with this high word; as RCP on its 20 bits of mantissa."""
+    exponent, mantissa = _split_64(word)
+    bits = interpolator("RCP")((mantissa << 3).astype(np.int32)).astype(np.int64)
+    result = _high_word(bits, -(exponent - 1023))
+    result = np.where(result < 1 << 20, 0, result)
+    result = np.where(exponent == 0, 0x7FF00000, np.where(exponent == 2047, 0, result)).astype(np.uint32)
+    return np.where(_is_nan_64(word), NAN, result | (word & SIGN))
+
+
+def reciprocal_root_64h(word: U32) -> U32:
+    """RSQ64H: the high word of 1 / sqrt(x)."""
+    exponent, mantissa = _split_64(word)
+    unbiased = exponent - 1023
+    odd = unbiased & 1
+    bits = _root_bits((odd).astype(np.int32), (mantissa << 3).astype(np.int32)).astype(np.int64)
+    result = _high_word(bits, -((unbiased - odd) >> 1)).astype(np.uint32)
+    zero = exponent == 0
+    result = np.where(zero, np.uint32(0x7FF00000) | (word & SIGN), np.where(exponent == 2047, np.uint32(0), result))
+    return np.where(_is_nan_64(word) | (~zero & ((word & SIGN) != 0)), NAN, result)
+
+
+def _split_64(word: U32) -> tuple[S64, S64]:
+    wide = word.astype(np.int64)
+    return (wide >> 20) & 0x7FF, wide & 0xFFFFF
+
+
+def _is_nan_64(word: U32) -> Any:
+    """A NaN whose payload reaches into the high word; the low word is not looked at."""
+    return (word & np.uint32(0x7FFFFFFF)) > np.uint32(0x7FF00000)
+
+
+def _high_word(bits: S64, scale: S64) -> S64:
+    """A float32's bits times 2^scale as the high word of a double, the mantissa cut to 20 bits."""
+    exponent = (bits >> 23) - 127 + 1023 + scale
+    return (exponent << 20) | ((bits & 0x7FFFFF) >> 3)
+
+
+HIGH_WORD: dict[str, Callable[[U32], U32]] = {"RCP64H": reciprocal_64h, "RSQ64H": reciprocal_root_64h}
 
 
 @semantics("MUFU", "UMUFU")
@@ -47,49 +155,27 @@ def mufu(insn: Decoded) -> Execute:
     """One of the functions above; RCP64H and RSQ64H take and give the high word of a double."""
     allow(insn, FUNCTIONS, HIGH_WORD, ("F16", "FTZ"))
     form = arithmetic_form(insn)
-    if len(form.sources) != 1:
+    name = insn.modifiers[0]
+    if len(form.sources) != 1 or (name not in FUNCTIONS and name not in HIGH_WORD):
         raise NotCovered(insn.instruction.text)
     source = form.sources[0]
-    name = insn.modifiers[0]
     if name in HIGH_WORD:
-        function = FUNCTIONS[name.removesuffix("64H")]
-        return lambda lanes: lanes.set_u32(form.result, high_word(_signed_word(lanes, source), function))
-    if name not in FUNCTIONS:
-        raise NotCovered(insn.instruction.mnemonic)
+        of_word = HIGH_WORD[name]
+        return lambda lanes: lanes.set_u32(form.result, of_word(lanes.f32(source).view(np.uint32)))
     function = FUNCTIONS[name]
     if insn.has("F16"):
         return _half(insn, function)
-    return lambda lanes: lanes.set_f32(form.result, approximate(lanes.f32(source), function))
+    return lambda lanes: lanes.set_u32(form.result, function(lanes.f32(source)))
 
 
-def approximate(value: F32, function: Callable[[F64], F64]) -> F32:
-    """The function of a single, denormals flushed on both sides."""
-    return canonical(flush(single(function(flush(value).astype(np.float64)))))
-
-
-def _signed_word(lanes: Lanes, source: Any) -> U32:
-    return lanes.f32(source).view(np.uint32)
-
-
-def high_word(word: U32, function: Callable[[F64], F64]) -> U32:
-    """The high word of a function of the double with this high word and low word 0."""
-    value: F64 = (word.astype(np.uint64) << np.uint64(32)).view(np.float64)
-    tiny = np.abs(value) < 2.0**-1022
-    value = np.where(tiny, np.copysign(0.0, value), value)
-    result = function(value)
-    result = np.where(np.isnan(result), np.nan, result)
-    bits = result.view(np.uint64)
-    return (bits >> np.uint64(32)).astype(np.uint32)
-
-
-def _half(insn: Decoded, function: Callable[[F64], F64]) -> Execute:
-    """FP16 in the low half (or the half that the operand names) to FP16."""
+def _half(insn: Decoded, function: Callable[[F32], U32]) -> Execute:
+    """FP16 in the half that the operand names to FP16 in the low half."""
     form = arithmetic_form(insn)
     source = form.sources[0]
     shift = np.uint32(16 if "H1_H1" in source.suffixes else 0)
 
     def execute(lanes: Lanes) -> None:
-        value = half_to_single((lanes.f32(source).view(np.uint32) >> shift).astype(np.uint16)).astype(np.float64)
-        lanes.set_u32(form.result, to_half(function(value)).astype(np.uint32))
+        value = half_to_single((lanes.f32(source).view(np.uint32) >> shift).astype(np.uint16))
+        lanes.set_u32(form.result, to_half(function(value).view(np.float32), "RZ").astype(np.uint32))
 
     return execute
