@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from gpuprof.cli.export_options import export_options, takes_stdout, targets_of
+from gpuprof.cli.ncu_options import ncu_options, ncu_options_of
 
 if TYPE_CHECKING:
     from gpuprof.experiment.model import Experiment
@@ -27,18 +28,7 @@ SOURCES = ("emulated", "ncu")
 @click.option("--variant", "variants", multiple=True, metavar="LABEL", help="Only these: label, family or pattern.")
 @click.option("--by-line", is_flag=True, help="Counters of each source line, from the emulator.")
 @click.option("--compare", metavar="emulated,ncu", help="Run both and say equal or different for each counter.")
-@click.option(
-    "--ncu",
-    "ncu_sets",
-    multiple=True,
-    is_flag=False,
-    flag_value="basic",
-    metavar="SET",
-    help="Collect with Nsight Compute: basic, memory, compute, stalls, exact, full, or metrics by name.",
-)
-@click.option("--ncu-section", "sections", multiple=True, metavar="NAME", help="Also a section of ncu's.")
-@click.option("--ncu-report", type=click.Path(dir_okay=False), metavar="FILE", help="Keep the report (one variant).")
-@click.option("--ncu-clocks", type=click.Choice(["none", "base"]), default="none", help="ncu's --clock-control.")
+@ncu_options
 @click.option("--arch", metavar="ARCH", help="sm_89, 8.9, native ...  [default: the GPU's, else sm_89]")
 @click.option("--set", "overrides", multiple=True, metavar="NAME=VALUE", help="Replace a size or parameter.")
 @click.option("--emulate-budget", metavar="N", help="Thread instructions per emulated launch, or all (also 0).")
@@ -61,8 +51,8 @@ def command(config: str, **flags: Any) -> None:
     compared = _compared(flags["compare"])
     overrides = dict(pair.partition("=")[::2] for pair in flags["overrides"])
     options = _options(flags, whole=compared)
-    experiment = experiments.load(experiments.find_config(config), overrides=overrides)
-    ncu = _ncu_options(flags)
+    experiment = experiments.load(experiments.find_config(config), overrides=overrides, arch=options.arch)
+    ncu = ncu_options_of(flags, wanted=compared)
     with make_observer(quiet=takes_stdout(targets)) as observer:
         run = _count(experiment, options, ncu, observer, compared)
     if not takes_stdout(targets):
@@ -104,22 +94,6 @@ def _budget(text: str) -> int | None:
     from gpuprof.cli.run import parse_budget
 
     return None if text.strip() == "0" else parse_budget(text)
-
-
-def _ncu_options(flags: Mapping[str, Any]) -> NcuOptions | None:
-    """None where ncu was not asked for."""
-    from gpuprof.profile.ncu_counters import NcuOptions
-    from gpuprof.results.metric_sets import resolve_metrics
-
-    if not (flags["ncu_sets"] or flags["sections"] or flags["ncu_report"] or flags["compare"]):
-        return None
-    report = flags["ncu_report"]
-    return NcuOptions(
-        metrics=resolve_metrics(flags["ncu_sets"] or ("basic",)),
-        sections=flags["sections"],
-        report=Path(report).absolute() if report else None,
-        clock_control=flags["ncu_clocks"],
-    )
 
 
 def _count(

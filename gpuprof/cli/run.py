@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gpuprof.cli.ncu_options import ncu_options, ncu_options_of
+
 if TYPE_CHECKING:
     from gpuprof.experiment.model import Experiment
     from gpuprof.profile.options import RunOptions
@@ -36,7 +38,7 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
 @click.option("--markdown", "markdown_file", type=_FILE, metavar="FILE", help="Write the table as Markdown.")
 @click.option("--html", "html_file", type=_FILE, metavar="FILE", help="Write the run as one HTML page.")
 @click.option("--sass", is_flag=True, help="Add columns of machine-code facts.")
-@click.option("--ncu", is_flag=True, help="Also collect Nsight Compute's counters (needs a GPU).")
+@ncu_options
 @click.option("--check", is_flag=True, help="Exit with 1 when an expectation of the YAML does not hold.")
 @click.option("--resume", is_flag=True, help="Keep the rows of the last run that still hold; run the rest.")
 @click.option("--no-overlap", is_flag=True, help="Time only after all builds have ended.")
@@ -58,25 +60,19 @@ def command(config: str, **flags: Any) -> None:
     """
     from gpuprof import experiment as experiments
     from gpuprof.cli.run_progress import make_observer
+    from gpuprof.profile.ncu_counters import count_with_ncu, with_ncu
     from gpuprof.profile.run import run_experiment
 
-    options = _options(flags)
+    options, ncu = _options(flags), ncu_options_of(flags)
     path = experiments.find_config(config)
     experiment = experiments.load(path, overrides=_overrides(flags["overrides"]), arch=options.arch)
     with make_observer(quiet=_writes_stdout(flags)) as observer:
         run = run_experiment(experiment, options, observer)
-        if options.ncu and run.complete:
-            run = _with_ncu(run, experiment, options)
+        if ncu is not None and run.complete:
+            run = with_ncu(run, count_with_ncu(experiment, options, ncu))
     run = _store(run, flags)
     _print(run, flags, observer.said)
     raise click.exceptions.Exit(exit_code(run, check=flags["check"]))
-
-
-def _with_ncu(run: Run, experiment: Experiment, options: RunOptions) -> Run:
-    from gpuprof.profile.ncu_counters import NcuOptions, count_with_ncu, with_ncu
-    from gpuprof.results.metric_sets import resolve_metrics
-
-    return with_ncu(run, count_with_ncu(experiment, options, NcuOptions(resolve_metrics(("basic",)))))
 
 
 def _options(flags: Mapping[str, Any]) -> RunOptions:
@@ -112,7 +108,7 @@ def _options(flags: Mapping[str, Any]) -> RunOptions:
         save_outputs=Path(save) if save else None,
         emulate_budget=parse_budget(flags["emulate_budget"]),
         emulate_limit=flags["emulate_limit"] or EMULATE_LIMIT,
-        ncu=flags["ncu"],
+        ncu=bool(flags["ncu_sets"] or flags["ncu_sections"] or flags["ncu_report"]),
         command=("gpuprof", *sys.argv[1:]),
     )
 

@@ -1,0 +1,64 @@
+"""``--ncu`` and what goes with it: the same words on every command that starts Nsight Compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from gpuprof.profile.ncu_counters import NcuOptions
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.option(
+        "--ncu",
+        "ncu_sets",
+        multiple=True,
+        is_flag=False,
+        flag_value="basic",
+        metavar="[SET]",
+        help="Collect with Nsight Compute: basic, memory, compute, stalls, exact, full, or metrics by name.",
+    ),
+    click.option("--ncu-section", "ncu_sections", multiple=True, metavar="NAME", help="Also a section of ncu's."),
+    click.option(
+        "--ncu-report", type=click.Path(dir_okay=False), metavar="FILE", help="Keep ncu's report (one per variant)."
+    ),
+    click.option(
+        "--ncu-clocks",
+        type=click.Choice(["none", "base"]),
+        default="none",
+        show_default=True,
+        help="ncu's --clock-control.",
+    ),
+)
+
+
+def ncu_options(function: Command) -> Command:
+    """Add the options; the function receives ``ncu_sets``, ``ncu_sections``, ``ncu_report``, ``ncu_clocks``."""
+    for option in reversed(_OPTIONS):
+        function = option(function)
+    return function
+
+
+def ncu_options_of(flags: Mapping[str, Any], *, wanted: bool = False) -> NcuOptions | None:
+    """What to collect; None where ncu was not asked for (nor ``wanted``).
+
+    Raises:
+        UsageError: a word that is neither a set of metrics nor a metric.
+    """
+    from gpuprof.profile.ncu_counters import NcuOptions
+    from gpuprof.results.metric_sets import resolve_metrics
+
+    if not (wanted or flags["ncu_sets"] or flags["ncu_sections"] or flags["ncu_report"]):
+        return None
+    report = flags["ncu_report"]
+    return NcuOptions(
+        metrics=resolve_metrics(flags["ncu_sets"] or ("basic",)),
+        sections=flags["ncu_sections"],
+        report=Path(report).absolute() if report else None,
+        clock_control=flags["ncu_clocks"],
+    )
