@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gpuprof.profile.ncu_counters import NcuOptions
     from gpuprof.profile.observer import Observer
     from gpuprof.profile.options import RunOptions
-    from gpuprof.results.model import Environment, Run
+    from gpuprof.results.model import Run
 
 SOURCES = ("emulated", "ncu")
 
@@ -100,31 +100,18 @@ def _count(
     experiment: Experiment, options: RunOptions, ncu: NcuOptions | None, observer: Observer, compared: bool
 ) -> Run:
     """Emulated counters, ncu's, or both in one run; for the GPU's architecture where ncu counts."""
-    from gpuprof.profile.ncu_counters import count_with_ncu, with_ncu
+    from gpuprof.profile.ncu_counters import count_with_ncu, require_ncu, with_ncu
     from gpuprof.profile.run import run_experiment
 
     if ncu is None:
         return run_experiment(experiment, options, observer)
-    arch, environment = _gpu(experiment, replace(options, devices=()))
-    options = replace(options, arch=arch)
+    setup = require_ncu(experiment, replace(options, devices=()))
+    options = replace(options, arch=setup.default_arch)
     on_gpu = replace(options, devices=())
     run = run_experiment(experiment, options if compared else replace(options, devices=("none",)), observer)
     if compared:
         ncu = replace(ncu, metrics=tuple(dict.fromkeys((*_counted(run), *ncu.metrics))))
-    return replace(with_ncu(run, count_with_ncu(experiment, on_gpu, ncu)), environment=environment)
-
-
-def _gpu(experiment: Experiment, on_gpu: RunOptions) -> tuple[str, Environment]:
-    """The architecture to build for, and the GPU's surroundings; raises MissingDeviceError, MissingToolError."""
-    from gpuprof.errors import MissingDeviceError
-    from gpuprof.profile.setup import prepare_run
-
-    setup = prepare_run(experiment, on_gpu)
-    if setup.devices.kind != "gpu":
-        why = " ".join(setup.notes) or "none was found."
-        raise MissingDeviceError(f"ncu needs a GPU. {why} Without --ncu the emulator counts")
-    setup.tools.require("ncu")
-    return setup.default_arch, setup.environment
+    return replace(with_ncu(run, count_with_ncu(experiment, on_gpu, ncu)), environment=setup.environment)
 
 
 def _counted(run: Run) -> list[str]:

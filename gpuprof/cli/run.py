@@ -11,7 +11,6 @@ import click
 from gpuprof.cli.ncu_options import ncu_options, ncu_options_of
 
 if TYPE_CHECKING:
-    from gpuprof.experiment.model import Experiment
     from gpuprof.profile.options import RunOptions
     from gpuprof.results.model import Run
 
@@ -60,12 +59,14 @@ def command(config: str, **flags: Any) -> None:
     """
     from gpuprof import experiment as experiments
     from gpuprof.cli.run_progress import make_observer
-    from gpuprof.profile.ncu_counters import count_with_ncu, with_ncu
+    from gpuprof.profile.ncu_counters import count_with_ncu, require_ncu, with_ncu
     from gpuprof.profile.run import run_experiment
 
     options, ncu = _options(flags), ncu_options_of(flags)
     path = experiments.find_config(config)
     experiment = experiments.load(path, overrides=_overrides(flags["overrides"]), arch=options.arch)
+    if ncu is not None:
+        require_ncu(experiment, options)
     with make_observer(quiet=_writes_stdout(flags)) as observer:
         run = run_experiment(experiment, options, observer)
         if ncu is not None and run.complete:

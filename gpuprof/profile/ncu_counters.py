@@ -51,11 +51,9 @@ def count_with_ncu(
 ) -> Iterator[tuple[str, Counters | str]]:
     """(label, counters or the reason why there are none), a variant at a time.
 
-    Raises MissingDeviceError without a GPU, MissingToolError without ncu, UsageError for what cannot be asked.
+    Raises what ``require_ncu`` does, and UsageError for what cannot be asked.
     """
-    setup = prepare_run(experiment, options)
-    if setup.devices.kind != "gpu":
-        raise MissingDeviceError("ncu needs a GPU: " + ("; ".join(setup.notes) or "none was found"))
+    setup = require_ncu(experiment, options)
     tool = setup.tools.require("ncu")
     chosen = select(experiment.variants, options.variants)
     ordinal = int(setup.devices.names[0].partition(":")[2] or 0)
@@ -71,6 +69,21 @@ def count_with_ncu(
                 yield variant.label, str(error)
     finally:
         data.close()
+
+
+def require_ncu(experiment: Experiment, options: RunOptions) -> Setup:
+    """The surroundings in which ncu can count; to be asked before anything else is run.
+
+    Raises:
+        MissingDeviceError: there is no GPU, or it is not to be used.
+        MissingToolError: there is no ncu.
+    """
+    setup = prepare_run(experiment, options)
+    if setup.devices.kind != "gpu":
+        why = " ".join(setup.notes) or f"It is not among --device {','.join(options.devices)}."
+        raise MissingDeviceError(f"ncu needs a GPU. {why} Without --ncu the emulator counts")
+    setup.tools.require("ncu")
+    return setup
 
 
 def report_of(report: Path | None, label: str) -> Path | None:
