@@ -20,8 +20,8 @@ def open_device(
 ) -> Device:
     """Open ``emulated`` or ``gpu:N``. Raises MissingDeviceError when it cannot be had.
 
-    ``arch``, ``budget``, ``instruction_limit``, ``threads`` and ``cuda_home`` are the emulator's; ``support`` is the cubin of
-    ``support.cu``, which the cold and warm timing protocols of a GPU need.
+    ``arch``, ``budget``, ``instruction_limit``, ``threads`` and ``cuda_home`` are the emulator's; ``support`` is the
+    cubin of ``support.cu``, which the cold and warm timing protocols of a GPU need.
     """
     if name == "emulated":
         from gpuprof.device.emulated import EmulatedDevice

@@ -21,6 +21,9 @@ from gpuprof.profile.verify import OutputCheck, compare_output, digest
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+#: Beside a reference that is another variant's output, when a sample of blocks made it: which elements it wrote.
+WRITTEN_SUFFIX = ".written.npy"
+
 _Key = tuple[str, Path | None, Tolerance | None]
 
 
@@ -84,11 +87,20 @@ class Comparer:
             if tolerance is None:
                 tolerance = default_tolerance(output.dtype.name, request.reductions.get(name, 1), want)
             rule = describe(tolerance)
-            check = compare_output(name, output, want, tolerance, written)
+            check = compare_output(name, output, want, tolerance, _both(written, reference))
         found = _Known(output, digest(output), check, rule)
         if written is None:
             self._known[key] = found
         return found
+
+
+def _both(written: NDArray[np.bool_] | None, reference: Path) -> NDArray[np.bool_] | None:
+    """Where there is something on both sides; None: everywhere."""
+    beside = reference.with_name(reference.stem + WRITTEN_SUFFIX)
+    if not beside.exists():
+        return written
+    known: NDArray[np.bool_] = np.load(beside)
+    return known if written is None else known & written
 
 
 def same_bytes(left: NDArray[np.generic], right: NDArray[np.generic]) -> bool:

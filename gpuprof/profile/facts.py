@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuprof.errors import GpuprofError
@@ -12,6 +14,7 @@ from gpuprof.results.model import OccupancyFacts, SassFacts
 
 if TYPE_CHECKING:
     from gpuprof.experiment.model import KernelStep
+    from gpuprof.sass.model import Function
     from gpuprof.toolchain.cache import Cache
     from gpuprof.toolchain.model import Build
     from gpuprof.toolchain.tools import Toolchain
@@ -30,33 +33,67 @@ class CodeFacts:
     why_no_sass: str = ""
 
 
-def code_facts(tools: Toolchain, cache: Cache, build: Build) -> CodeFacts:
-    """The facts of a build's kernel, from the cache or from nvdisasm. Never raises for unreadable code: it says why."""
-    key = hashlib.sha256(f"{FACTS_FORMAT}|{build.cubin_sha256}|{build.symbol}".encode()).hexdigest()
-    stored = cache.load(_CACHE_KIND, key)
-    if stored is not None:
-        return _decode(stored)
-    facts = _analyse(tools, cache, build)
-    if facts.sass is not None:
-        cache.store(_CACHE_KIND, key, json.dumps(asdict(facts)).encode())
-    return facts
+@dataclass(frozen=True)
+class CodePlace:
+    """A kernel in a cubin."""
+
+    cubin: Path
+    cubin_sha256: str
+    symbol: str
+    demangled: str
+
+    @property
+    def key(self) -> str:
+        """Under which the cache keeps its facts."""
+        return hashlib.sha256(f"{FACTS_FORMAT}|{self.cubin_sha256}|{self.symbol}".encode()).hexdigest()
 
 
-def _analyse(tools: Toolchain, cache: Cache, build: Build) -> CodeFacts:
-    from gpuprof.sass.facts import sass_facts
+def place_of(build: Build) -> CodePlace:
+    """Where a build's kernel stands."""
+    return CodePlace(build.cubin, build.cubin_sha256, build.symbol, build.demangled)
+
+
+def kept_facts(cache: Cache, place: CodePlace) -> CodeFacts | None:
+    """The facts that an earlier run left in the cache."""
+    stored = cache.load(_CACHE_KIND, place.key)
+    return None if stored is None else _decode(stored)
+
+
+def read_facts(tools: Toolchain, cache: Cache, places: Sequence[CodePlace]) -> tuple[CodeFacts, ...]:
+    """The facts of kernels in one cubin, by nvdisasm and analysis; the cache keeps them.
+
+    Code that cannot be read is no error: its facts say why.
+    """
     from gpuprof.sass.parse import parse_disassembly
     from gpuprof.toolchain.disasm import disassemble_text
     from gpuprof.toolchain.elf import read_cubin
 
-    digest = ""
     try:
-        digest = hashlib.sha256(read_cubin(build.cubin).code(build.symbol)).hexdigest()
-        function = parse_disassembly(disassemble_text(tools, build.cubin, cache)).functions.get(build.symbol)
-        if function is None:
-            return CodeFacts(digest, None, f"nvdisasm prints no code for {build.demangled}")
-        return CodeFacts(digest, sass_facts(function))
+        cubin = read_cubin(places[0].cubin)
+        digests = [hashlib.sha256(cubin.code(place.symbol)).hexdigest() for place in places]
     except GpuprofError as error:
-        return CodeFacts(digest, None, str(error))
+        return tuple(CodeFacts("", None, str(error)) for _ in places)
+    try:
+        functions = parse_disassembly(disassemble_text(tools, places[0].cubin, cache)).functions
+    except GpuprofError as error:
+        return tuple(CodeFacts(digest, None, str(error)) for digest in digests)
+    facts = [_analyse(place, digest, functions) for place, digest in zip(places, digests, strict=True)]
+    for place, found in zip(places, facts, strict=True):
+        if found.sass is not None:
+            cache.store(_CACHE_KIND, place.key, json.dumps(asdict(found)).encode())
+    return tuple(facts)
+
+
+def _analyse(place: CodePlace, digest: str, functions: Mapping[str, Function]) -> CodeFacts:
+    from gpuprof.sass.facts import sass_facts
+
+    function = functions.get(place.symbol)
+    if function is None:
+        return CodeFacts(digest, None, f"nvdisasm prints no code for {place.demangled}")
+    try:
+        return CodeFacts(digest, sass_facts(function))
+    except Exception as error:  # a fault in the analysis must not cost the measurement
+        return CodeFacts(digest, None, f"the analysis of the machine code failed: {type(error).__name__}: {error}")
 
 
 def _decode(stored: bytes) -> CodeFacts:

@@ -116,12 +116,15 @@ def _plain(value: np.generic) -> float | int:
 def summarize(checks: Sequence[OutputCheck], why: str, outputs: Mapping[str, str] | None = None) -> Verification:
     """One verdict over all outputs; the first output that differs gives the picture."""
     worst = next((check for check in checks if check.wrong), None)
+    total = sum(check.total for check in checks)
+    if total and not any(check.checked for check in checks):
+        return unchecked(total, "the sampled blocks wrote no element that the reference has", outputs)
     return Verification(
         verdict="ok" if worst is None else "differs",
         max_abs=max((check.max_abs for check in checks), default=None),
         max_rel=max((check.max_rel for check in checks), default=None),
         checked=sum(check.checked for check in checks),
-        total=sum(check.total for check in checks),
+        total=total,
         why=why,
         wrong=sum(check.wrong for check in checks),
         where_wrong=worst.where if worst else "",

@@ -15,7 +15,7 @@ from gpuprof.device.opening import open_device
 from gpuprof.device.process import Failure, serve_connection
 from gpuprof.device.session import Session, StepCounters
 from gpuprof.errors import DeviceMemoryError, GpuprofError, LaunchError
-from gpuprof.profile.comparing import Comparer
+from gpuprof.profile.comparing import WRITTEN_SUFFIX, Comparer
 from gpuprof.profile.counting import counters_of
 from gpuprof.profile.messages import Check, Checked, Done, Drop, Load, Open, Opened, Sample, Sampled
 from gpuprof.profile.verify import OutputCheck, summarize, unchecked
@@ -91,11 +91,11 @@ class Worker:
         for seed, job in enumerate(request.jobs):
             counted = self._pass(job, request.poison)
             damage = damage or self.session.damage(job)
-            outputs = self.session.outputs(job)
+            outputs, masks = self.session.outputs(job), self._masks(job, counted)
             if request.save:
-                save_outputs(outputs, request.save[seed])
+                save_outputs(outputs, masks, request.save[seed])
             references = request.references[seed] if request.references else {}
-            found = self._comparer.compare(request, references, outputs, self._masks(job, counted))
+            found = self._comparer.compare(request, references, outputs, masks)
             parts += found.checks
             why, digests = found.why, digests or dict(found.digests)
         self._timed[request.jobs[0].label] = request.jobs[0]
@@ -139,11 +139,16 @@ class Worker:
         return Done()
 
 
-def save_outputs(outputs: Mapping[str, NDArray[np.generic]], folder: Path) -> None:
-    """Write every output as ``folder/NAME.npy``."""
+def save_outputs(
+    outputs: Mapping[str, NDArray[np.generic]], masks: Mapping[str, NDArray[np.bool_] | None], folder: Path
+) -> None:
+    """Write every output as ``folder/NAME.npy``, and of a sample also what it wrote, as ``NAME.written.npy``."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, array in outputs.items():
         np.save(folder / f"{name}.npy", array)
+        mask = masks.get(name)
+        if mask is not None:
+            np.save(folder / f"{name}{WRITTEN_SUFFIX}", mask)
 
 
 def main() -> None:

@@ -155,3 +155,17 @@ def test_equal_outputs_are_compared_once_and_other_bits_again(tmp_path: Path) ->
     assert compare([0.0, -0.0, 0.0, 0.0]) is not first  # equal in value, another bit
     assert compare([0.0, 1.0, 0.0, 0.0]).wrong == 1
     assert compare([0.0, np.nan, 0.0, 0.0]).wrong == 1
+
+
+def test_a_sampled_reference_is_compared_where_both_wrote(tmp_path: Path) -> None:
+    reference = tmp_path / "C.npy"
+    np.save(reference, np.array([1.0, 2.0, np.nan, np.nan]))
+    np.save(tmp_path / "C.written.npy", np.array([True, True, False, False]))
+    got = np.array([np.nan, 2.0, 3.0, np.nan])
+    mask = np.array([False, True, True, False])
+    found = Comparer().compare(Check((), (), EXACT, {}, 0xFF), {"C": reference}, {"C": got}, {"C": mask})
+    (check,) = found.checks
+    assert (check.checked, check.wrong) == (1, 0)
+    nothing = np.array([False, False, True, True])
+    found = Comparer().compare(Check((), (), EXACT, {}, 0xFF), {"C": reference}, {"C": got}, {"C": nothing})
+    assert summarize(found.checks, "").verdict == "unchecked"
