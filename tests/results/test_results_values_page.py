@@ -1,0 +1,43 @@
+"""docs/values.md lists every derived value; ``python tests/results/test_results_values_page.py`` writes it anew."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from gpuprof.results.derived import TABLE
+from gpuprof.results.metric_sets import SETS
+
+PAGE = Path(__file__).parent.parent.parent / "docs" / "values.md"
+
+HEAD = """# Values and their names
+
+These names stand in `expect:` of a YAML file, in `--fail-on` of `gpuprof compare`, in the CSV files, and in what
+`gpuprof counters` prints. Shares and efficiencies are fractions from 0 to 1, what is in percent says so. A value whose
+counters are missing is absent, never 0. *Measured* is a clock on a GPU; *counted* is exact: read from the machine code,
+or counted while it was executed (on the emulator, or by Nsight Compute).
+
+| name | unit | kind | meaning |
+| :--- | :--- | :--- | :--- |
+"""
+
+FOOT = """
+`gpuprof compare --fail-on` knows four more: `slower` and `faster` (percent of the old time, 0 where the interval of the
+ratio holds 1), `failed` and `different` (1 where a variant broke or vanished, and where its machine code differs);
+`NAME.change` is after minus before, with `%` relative to before.
+
+Raw counters keep Nsight Compute's names (`smsp__inst_executed.sum`). `--ncu` takes these sets, or metrics by name:
+"""
+
+
+def page() -> str:
+    rows = [f"| `{entry.name}` | {entry.unit} | {entry.kind} | {entry.meaning} |" for entry in TABLE]
+    sets = [f"- `{name}`: {len(metrics)} metrics" for name, metrics in SETS.items()]
+    return HEAD + "\n".join(rows) + "\n" + FOOT + "\n" + "\n".join(sets) + "\n"
+
+
+def test_the_page_lists_what_there_is() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page()
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
