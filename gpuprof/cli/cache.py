@@ -12,6 +12,7 @@ _KINDS = {
     "libraries": "host libraries",
     "manifests": "what each build read",
     "sass": "disassembly",
+    "facts": "what was read from machine code",
     "versions": "tool versions",
     "links": "stand-ins for odd folder names",
 }

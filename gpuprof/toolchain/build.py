@@ -88,7 +88,8 @@ class Builder:
 
     def _build_unit(self, unit: Unit, keys: Sequence[str], session: _Session) -> list[tuple[str, Outcome]]:
         """One nvcc process for all ``keys``; when that fails, one for each, so that one bad instance costs its row."""
-        with self.cache.lock("units", hashlib.sha256("".join(keys).encode()).hexdigest()):
+        name = hashlib.sha256("".join(keys).encode()).hexdigest()
+        with self.cache.lock("units", name, lambda: self._processes.stopped):
             waited = {key: session.from_cache(key, FileHashes()) for key in keys}
             missing = [key for key in keys if waited[key] is None]
             done: list[tuple[str, Outcome]] = [(key, outcome) for key, outcome in waited.items() if outcome]
@@ -113,6 +114,9 @@ class Builder:
             return self._compiler.compile(unit)
         except BuildError as error:
             return error
+        except OSError as error:
+            place = f" {error.filename}" if error.filename else ""
+            return BuildError(f"cannot build {unit.source}:{place}: {error.strerror or error}")
 
     def _finish(self, compiled: Compiled | BuildError, key: str, session: _Session) -> Outcome:
         """Find the kernel in what was compiled, keep it, and describe it."""

@@ -11,7 +11,7 @@ import os
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +20,7 @@ from gpuprof.errors import GpuprofError
 
 ENVIRONMENT_VARIABLE = "GPUPROF_CACHE_DIR"
 _DIGEST_BYTES = 32
+_LOCK_POLL_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -57,21 +58,28 @@ class Cache:
         return data if hashlib.sha256(data).digest() == digest else None
 
     @contextmanager
-    def lock(self, kind: str, key: str) -> Iterator[None]:
-        """Hold ``key`` against other processes; without locks (some network disks) both simply do the work."""
-        from filelock import FileLock
+    def lock(self, kind: str, key: str, give_up: Callable[[], bool] = lambda: False) -> Iterator[None]:
+        """Hold ``key`` against other processes; without locks (some network disks) both simply do the work.
+
+        Raises InterruptedError when ``give_up()`` turns true while another process holds it.
+        """
+        from filelock import FileLock, Timeout
 
         path = self.path("locks", hashlib.sha256(f"{kind}/{key}".encode()).hexdigest())
         lock = FileLock(str(path))
-        held = False
         with suppress(OSError, NotImplementedError):
             path.parent.mkdir(parents=True, exist_ok=True)
-            lock.acquire()
-            held = True
+            while not lock.is_locked:
+                with suppress(Timeout):
+                    lock.acquire(timeout=_LOCK_POLL_S)
+                if give_up():
+                    break
         try:
+            if give_up():
+                raise InterruptedError("interrupted")
             yield
         finally:
-            if held:
+            if lock.is_locked:
                 lock.release()
 
     def usage(self) -> tuple[CacheUsage, ...]:

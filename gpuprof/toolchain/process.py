@@ -45,6 +45,11 @@ class Processes:
             with self._lock:
                 self._running.discard(process)
 
+    @property
+    def stopped(self) -> bool:
+        """Whether ``stop`` was called."""
+        return self._stopped
+
     def stop(self) -> None:
         """Kill every child and start no more."""
         with self._lock:

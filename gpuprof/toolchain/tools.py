@@ -72,13 +72,22 @@ def find_tools(cuda_home: Path | None = None) -> Toolchain:
 
     Raises UsageError for a ``cuda_home`` that holds no CUDA tool at all.
     """
-    if cuda_home is not None and not any((cuda_home / "bin" / name).is_file() for name in TOOL_NAMES):
-        raise UsageError(f"--cuda-home {cuda_home}: no bin/nvcc, bin/cuobjdump, bin/nvdisasm or bin/ncu in that folder")
+    if cuda_home is not None:
+        cuda_home = _toolkit_root(cuda_home)
     versions = VersionStore()
     notes: list[str] = []
     found = {name: _first_working(name, cuda_home, versions, notes) for name in TOOL_NAMES}
     versions.save()
     return Toolchain(**found, notes=tuple(notes))
+
+
+def _toolkit_root(given: Path) -> Path:
+    """The folder above ``bin``; people also give ``bin`` itself."""
+    root = given.expanduser().absolute()
+    for folder in (root, root.parent) if root.name == "bin" else (root,):
+        if any((folder / "bin" / name).is_file() for name in TOOL_NAMES):
+            return folder
+    raise UsageError(f"--cuda-home {given}: no bin/nvcc, bin/cuobjdump, bin/nvdisasm or bin/ncu in that folder")
 
 
 def _first_working(name: str, cuda_home: Path | None, versions: VersionStore, notes: list[str]) -> Tool | None:
@@ -102,7 +111,7 @@ def _candidates(name: str, cuda_home: Path | None) -> Iterator[_Candidate]:
 
 def _places(name: str, cuda_home: Path | None) -> Iterator[tuple[Path, str]]:
     if cuda_home is not None:
-        yield cuda_home.expanduser().absolute() / "bin" / name, "--cuda-home"
+        yield cuda_home / "bin" / name, "--cuda-home"
     for variable in ("CUDA_HOME", "CUDA_PATH"):
         if os.environ.get(variable):
             yield Path(os.environ[variable]).expanduser().absolute() / "bin" / name, variable

@@ -69,3 +69,12 @@ def test_a_trap_in_the_shared_folder_is_not_taken(tmp_path: Path, monkeypatch: p
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(GpuprofError, match="belongs to another user"):
         open_cache()
+
+
+def test_waiting_for_a_lock_can_be_given_up(tmp_path: Path) -> None:
+    """Ctrl-C while another run builds the same thing must not wait for it."""
+    cache = Cache(tmp_path)
+    with cache.lock("units", KEY), pytest.raises(InterruptedError), cache.lock("units", KEY, lambda: True):
+        pytest.fail("the lock was held")
+    with cache.lock("units", KEY, lambda: False):
+        pass

@@ -44,6 +44,7 @@ def test_order_of_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert find_tools().require("nvcc").version == "9.2.0"
     found = find_tools(tmp_path / "given")
     assert found.require("nvcc").version == "9.1.0"
+    assert find_tools(tmp_path / "given" / "bin").require("nvcc") == found.nvcc
     assert found.require("nvdisasm").version == "9.9.1"
 
 
