@@ -125,6 +125,10 @@ class Builder:
         request = session.requests[key]
         try:
             facts = parse_cubin(compiled.path.read_bytes(), str(compiled.path))
+            if _number(facts.arch) != _number(request.arch):
+                raise BuildError(
+                    f"the flags build for {facts.arch}, but the arch is {request.arch}: say it with --arch"
+                )
             symbol = self._symbol(request, facts, compiled)
         except GpuprofError as error:
             return BuildError(str(error), compiled.log)
@@ -308,6 +312,10 @@ def _with_spills(resources: Resources, symbol: str, log: str) -> Resources:
     if spills is None:
         return resources
     return replace(resources, spill_store_bytes=spills.store_bytes, spill_load_bytes=spills.load_bytes)
+
+
+def _number(arch: str) -> int:
+    return int("".join(filter(str.isdigit, arch)) or 0)
 
 
 def _parts(keys: Sequence[str], size: int) -> Iterable[list[str]]:

@@ -48,6 +48,14 @@ _HEADERS = {
 }
 
 
+#: What mends an error that its own text does not tell how to mend.
+_ADVICE = (
+    (r"calling a __host__ function", "; declare it __device__, or __host__ __device__"),
+    (r"calling a constexpr __host__ function", "; the flag --expt-relaxed-constexpr allows it"),
+    (r"asm operand type size|unknown specifier .* in asm", "; the letter in the asm constraint does not fit the type"),
+)
+
+
 @dataclass(frozen=True)
 class Failure:
     """What is known when nvcc has failed."""
@@ -216,11 +224,17 @@ def _undefined_name(error: _Error, failure: Failure) -> str:
     return next((scope for scope in scopes if scope in _HEADERS), "")
 
 
+def _killed(failure: Failure) -> str:
+    match = re.search(r"'(\w+)' died due to signal 9", failure.log)
+    return f"{failure.source}: {match.group(1)} was killed, likely for memory: fewer --jobs need less" if match else ""
+
+
 def _first_error(failure: Failure) -> str:
     """``file:line: message``, or the first complaint of ptxas or nvcc itself."""
     error = _first(failure.log)
     if error is not None:
-        return f"{error}{_replaced_by_a_define(error, failure)}"
+        advice = next((text for pattern, text in _ADVICE if re.search(pattern, error.text)), "")
+        return f"{error}{advice}{_replaced_by_a_define(error, failure)}"
     for pattern, speaker in ((_PTXAS, "ptxas"), (_NVCC, "nvcc")):
         match = pattern.search(failure.log)
         if match:
@@ -264,5 +278,6 @@ _RULES: tuple[Callable[[Failure], str], ...] = (
     _too_much_shared,
     _instruction_of_another_arch,
     _in_device_code,
+    _killed,
     _first_error,
 )

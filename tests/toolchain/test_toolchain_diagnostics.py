@@ -65,6 +65,10 @@ REAL = {
         "template <int TILE = 4> __global__ void t(float*) {}\n" + KERNEL,
         r"k\.cu:1: .*\(-D replaces the name TILE in that line",
     ),
+    "host function in a kernel": (
+        "float host(float x) { return x; }\n" + 'extern "C" __global__ void g(float* p) { p[0] = host(p[1]); }\n',
+        r"k\.cu:2: calling a __host__ function.*; declare it __device__, or __host__ __device__$",
+    ),
     "no kernel": ("int nothing() { return 1; }\n", r"compiles to no kernel"),
 }
 
@@ -117,6 +121,14 @@ def test_host_compiler_that_is_too_new(builder: Builder, tmp_path: Path) -> None
         builder.build(BuildRequest(source, "g", "sm_89", flags=("-D__GNUC__=99",)))
 
 
+def test_an_architecture_among_the_flags(builder: Builder, tmp_path: Path) -> None:
+    """nvcc takes the last one with a warning: the cubin would not be what the run says."""
+    source = tmp_path / "k.cu"
+    source.write_text(KERNEL)
+    with pytest.raises(BuildError, match="the flags build for sm_80, but the arch is sm_89"):
+        builder.build(BuildRequest(source, "g", "sm_89", flags=("-arch=sm_80",)))
+
+
 def test_the_whole_log_is_kept(builder: Builder, tmp_path: Path) -> None:
     source = tmp_path / "k.cu"
     source.write_text('extern "C" __global__ void g(float* p) { p[0] = one + two; }\n')
@@ -133,7 +145,10 @@ def test_the_whole_log_is_kept(builder: Builder, tmp_path: Path) -> None:
         ("sh: 1: g++: not found\n", "host compiler is missing (g++)"),
         ("nvcc fatal   : Unknown option '--zork'\n", "nvcc: Unknown option '--zork'"),
         ("ptxas fatal   : Memory allocation failure\n", "ptxas: Memory allocation failure"),
-        ("nvcc error   : 'cicc' died due to signal 9 (Kill signal)\n", "nvcc: 'cicc' died due to signal 9"),
+        (
+            "nvcc error   : 'cicc' died due to signal 9 (Kill signal)\n",
+            "cicc was killed, likely for memory: fewer --jobs",
+        ),
         ("something else entirely\n", "nvcc failed: something else entirely"),
         ('a b.cu(7): error: expected a ";"\n', 'a b.cu:7: expected a ";"'),
         ('x.h(3): error #20: identifier "q" is undefined\n', 'x.h:3: identifier "q" is undefined'),
