@@ -40,9 +40,7 @@ CONTRADICTORY = {
     ("earlyexit", "all"): WARP_COUNTERS,
 }
 #: Asynchronous copies with random addresses on both sides: the rule is off by one in 7 of 15.
-TWO_SIDED = {
-    (kernel, f"random{number}"): COPY_COUNTERS for kernel in ("cpa4", "cpa8", "cpa16") for number in range(5)
-}
+TWO_SIDED = {(kernel, f"random{number}"): COPY_COUNTERS for kernel in ("cpa4", "cpa8", "cpa16") for number in range(5)}
 #: One RED in which l1tex counted a sector twice, for no reason that other rows show.
 OPEN = {("redg", "random3"): ("l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum",)}
 EXCEPTIONS = CONTRADICTORY | TWO_SIDED | OPEN
@@ -65,7 +63,7 @@ class Replay:
         self.device.fill(self.output, 0)
         handles: list[Handle] = [self.offsets, self.enabled, self.output]
         if pattern["kernel"] not in ("atoms", "atomsf", "atomscas", "reds") and pattern["kernel"][:3] in (
-            "cpa cpg ldg stg red ato pre".split()
+            ["cpa", "cpg", "ldg", "stg", "red", "ato", "pre"]
         ):
             handles.append(self.scratch)
         arguments = tuple(Pointer(handle) for handle in handles)
@@ -106,7 +104,7 @@ def test_every_deterministic_counter_of_every_launch_is_the_h200s(replay: Replay
 
 def test_contradictory_rows_do_contradict_themselves() -> None:
     """The reason for the exceptions above, on the recorded numbers alone: the kinds of operation do not add up."""
-    kinds = "integer control memory conversion misc uniform bit fp32 fp16".split()
+    kinds = ["integer", "control", "memory", "conversion", "misc", "uniform", "bit", "fp32", "fp16"]
     patterns = json.loads(gzip.decompress((H200 / "patterns.json.gz").read_bytes()))
     for pattern, row in zip(patterns, recorded(), strict=True):
         total = sum(row[f"smsp__sass_thread_inst_executed_op_{kind}_pred_on.sum"] for kind in kinds)
