@@ -51,8 +51,8 @@ def failed_build(variant: Variant, error: BuildError) -> Result:
     return replace(result, build=facts, missing={"timing": "it was not built", "counters": "it was not built"})
 
 
-def built_result(built: BuiltVariant, facts: CodeFacts | None) -> Result:
-    """The row of a built variant before it runs: resources, machine code, occupancy."""
+def built_result(built: BuiltVariant) -> Result:
+    """The row of a built variant before it runs and before its code is read: resources and occupancy."""
     result = bare_result(built.variant, Status.SKIPPED, "it was built, not run")
     build, step = built.main, built.variant.main_step
     if build is None or step is None:
@@ -63,15 +63,20 @@ def built_result(built: BuiltVariant, facts: CodeFacts | None) -> Result:
         occupancy = occupancy_facts(build, step)
     except GpuprofError as error:
         missing["occupancy"] = str(error)
-    if facts is not None and facts.sass is None:
+    return replace(result, build=build_facts(build, step.shared_bytes), occupancy=occupancy, missing=missing)
+
+
+def with_code(result: Result, facts: CodeFacts | None) -> Result:
+    """The row with the facts of its main kernel's code, or why there are none; None without such a kernel.
+
+    A row kept from an earlier run keeps its facts when they cannot be read now.
+    """
+    if facts is None or (facts.sass is None and result.sass is not None):
+        return result
+    missing = {name: why for name, why in result.missing.items() if name != "sass"}
+    if facts.sass is None:
         missing["sass"] = facts.why_no_sass
-    return replace(
-        result,
-        build=build_facts(build, step.shared_bytes),
-        sass=None if facts is None else facts.sass,
-        occupancy=occupancy,
-        missing=missing,
-    )
+    return replace(result, sass=facts.sass, missing=missing)
 
 
 def build_facts(build: Build, dynamic_shared_bytes: int) -> BuildFacts:

@@ -75,8 +75,8 @@ def read_facts(tools: Toolchain, cache: Cache, places: Sequence[CodePlace]) -> t
         return tuple(CodeFacts("", None, str(error)) for _ in places)
     try:
         functions = parse_disassembly(disassemble_text(tools, places[0].cubin, cache)).functions
-    except GpuprofError as error:
-        return tuple(CodeFacts(digest, None, str(error)) for digest in digests)
+    except Exception as error:  # a fault in the parser must not cost the measurement
+        return tuple(CodeFacts(digest, None, _why(error)) for digest in digests)
     facts = [_analyse(place, digest, functions) for place, digest in zip(places, digests, strict=True)]
     for place, found in zip(places, facts, strict=True):
         if found.sass is not None:
@@ -92,8 +92,14 @@ def _analyse(place: CodePlace, digest: str, functions: Mapping[str, Function]) -
         return CodeFacts(digest, None, f"nvdisasm prints no code for {place.demangled}")
     try:
         return CodeFacts(digest, sass_facts(function))
-    except Exception as error:  # a fault in the analysis must not cost the measurement
-        return CodeFacts(digest, None, f"the analysis of the machine code failed: {type(error).__name__}: {error}")
+    except Exception as error:  # nor one in the analysis
+        return CodeFacts(digest, None, _why(error))
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, GpuprofError):
+        return str(error)
+    return f"the analysis of the machine code failed: {type(error).__name__}: {error}"
 
 
 def _decode(stored: bytes) -> CodeFacts:

@@ -11,8 +11,10 @@ from gpuprof.errors import StoreError
 from gpuprof.results.json import from_json, write_run
 from gpuprof.results.model import Result, Run, Status
 
-#: Writing may take this share of a run's time at most: large runs are then written less often than after every row.
-WRITE_SHARE = 0.2
+#: Seconds between two writes at least: a sweep of short variants is not spent on writing all earlier rows again.
+WRITE_INTERVAL = 0.5
+#: Writing may take this share of a run's time at most: very large runs are written less often still.
+WRITE_SHARE = 0.05
 #: Rows that are an answer; the others are tried again.
 _FINAL = frozenset({Status.OK, Status.DIFFERS, Status.BUILD_FAILED, Status.LAUNCH_FAILED, Status.TIMED_OUT})
 
@@ -30,22 +32,20 @@ class Journal:
 
     def __init__(self, paths: tuple[Path, ...]) -> None:
         self._paths = paths
-        self._ended = 0.0
-        self._took = 0.0
+        self._next = 0.0  #: on the monotonic clock
 
-    def write(self, run: Run, *, final: bool = False) -> None:
-        """Write it, unless the last write was too long ago for its cost (``final`` always writes).
+    def due(self) -> bool:
+        """Is it time to write again? A killed run loses the rows of the last ``WRITE_INTERVAL`` at most."""
+        return time.monotonic() >= self._next
 
-        Raises StoreError for a path that cannot be written.
-        """
+    def write(self, run: Run) -> None:
+        """Write it now; raises StoreError for a path that cannot be written."""
         started = time.monotonic()
-        if not final and started - self._ended < self._took / WRITE_SHARE:
-            return
         for path in self._paths:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_run(run, path)
-        self._ended = time.monotonic()
-        self._took = self._ended - started
+        ended = time.monotonic()
+        self._next = ended + max(WRITE_INTERVAL, (ended - started) / WRITE_SHARE)
 
 
 def earlier_results(paths: tuple[Path, ...]) -> Mapping[str, Result]:

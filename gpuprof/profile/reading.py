@@ -79,7 +79,7 @@ class CodeReader:
             self._condition.notify()
 
     def close(self) -> None:
-        """Read nothing more; what is being read is not reported."""
+        """Read nothing more, but for what is being read."""
         with self._condition:
             self._closed = True
             self._queue.clear()
@@ -124,7 +124,7 @@ class CodeReader:
     def _settle(self, entry: _Open, step: str, facts: CodeFacts) -> None:
         with self._condition:
             entry.facts[step] = facts
-            complete = len(entry.facts) == len(entry.built.builds) and not self._closed
+            complete = len(entry.facts) == len(entry.built.builds)
         if complete:
             self._emit(CodeRead(entry.built.variant.label, entry.facts))
 

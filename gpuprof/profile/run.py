@@ -1,7 +1,8 @@
 """One run of an experiment: build, read, execute, verify, time, and hand back plain data.
 
 ``run_experiment`` is the conductor: builds, device lanes and this thread talk through one queue of events; each event
-makes at most one row. Nothing here prints, and nothing here touches a device.
+makes at most one row. A row is final when its variant was executed and its machine code read, which happen side by
+side. Nothing here prints, and nothing here touches a device.
 """
 
 from __future__ import annotations
@@ -12,16 +13,15 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING
 
 from gpuprof.errors import BuildError
-from gpuprof.experiment.model import Experiment, Variant
+from gpuprof.experiment.model import Experiment, KernelStep, Variant
 from gpuprof.profile import assemble
 from gpuprof.profile.arguments import ArgumentMismatchError
 from gpuprof.profile.board import Board, Ready
 from gpuprof.profile.building import BuildsEnded, BuildStage, VariantBuilt
 from gpuprof.profile.data import SharedData
-from gpuprof.profile.facts import CodeFacts, code_facts
+from gpuprof.profile.facts import CodeFacts
 from gpuprof.profile.interrupts import Interrupts
 from gpuprof.profile.journal import Journal, earlier_results, journal_path, still_holds
 from gpuprof.profile.lane import Lane, Outcome
@@ -29,13 +29,11 @@ from gpuprof.profile.observer import Observer
 from gpuprof.profile.options import EMULATED_LAUNCH_TIMEOUT, GPU_LAUNCH_TIMEOUT, RunOptions
 from gpuprof.profile.peaks import with_percent
 from gpuprof.profile.prepare import BuiltVariant, fingerprint, same_code_key
+from gpuprof.profile.reading import CodeRead, CodeReader
 from gpuprof.profile.selection import baseline_of, build_order, select, with_references
 from gpuprof.profile.setup import Setup, prepare_run
 from gpuprof.profile.supervisor import DeviceSupervisor
 from gpuprof.results.model import Environment, ExpectationOutcome, Result, Run, Status
-
-if TYPE_CHECKING:
-    from gpuprof.toolchain.model import Build
 
 
 @dataclass(frozen=True)
@@ -52,7 +50,7 @@ class LaneEnded:
     error: BaseException | None = None
 
 
-Event = VariantBuilt | BuildsEnded | Announced | Outcome | LaneEnded
+Event = VariantBuilt | BuildsEnded | CodeRead | Announced | Outcome | LaneEnded
 
 
 def run_experiment(experiment: Experiment, options: RunOptions, observer: Observer) -> Run:
@@ -98,14 +96,24 @@ class _Conductor:
         self._board = Board()
         self._rows: dict[str, Result] = {}
         self._final: set[str] = set()
+        self._executed: set[str] = set()
+        self._unread: dict[str, BuiltVariant] = {}  #: built, with machine code that is still being read
         self._code_keys: dict[str, str | None] = {}
         self._journal_paths = tuple(p for p in (options.json, journal_path(experiment.path)) if p is not None)
         self._journal = Journal(self._journal_paths)
         self._earlier: Mapping[str, Result] = earlier_results(self._journal_paths) if options.resume else {}
+        self._unsaved = False
         self._built_count = self._kept = 0
         self._clocks: list[float] = []
         self._throttled: set[str] = set()
         self._builds: BuildStage | None = None
+        self._reader = CodeReader(
+            setup.tools,
+            setup.builder.cache,
+            self._events.put,
+            expected=sum(isinstance(step, KernelStep) for variant in variants for step in variant.steps),
+            jobs=setup.builder.jobs,
+        )
 
     def run(self) -> Run:
         """Everything, from the first build to the last row."""
@@ -125,11 +133,14 @@ class _Conductor:
             folder=self._experiment.path.parent,
         )
         self._builds.start()
-        lanes = self._start_lanes(bool(runnable))
-        self._work(lanes)
+        try:
+            self._work(self._start_lanes(bool(runnable)))
+        finally:
+            self._reader.close()
+        self._finish_unread()
         run = self.snapshot(complete=len(self._final) == len(self._variants))
         run = replace(run, expectations=self._expectations(run), environment=self._watched(run.environment))
-        self._journal.write(run, final=True)
+        self._journal.write(run)
         return run
 
     def _skip_reason(self, variant: Variant) -> str | None:
@@ -163,16 +174,18 @@ class _Conductor:
         return supervisor
 
     def _work(self, lanes: int) -> None:
-        """Take events until builds and lanes have ended."""
+        """Take events until builds and lanes have ended and all code is read."""
         open_ends = lanes + 1
         handlers: dict[type, Callable[..., None]] = {
             VariantBuilt: self._on_built,
+            CodeRead: self._on_read,
             Announced: lambda event: self._observer.checking(event.label),
             Outcome: self._on_outcome,
         }
-        while open_ends:
+        while open_ends or (self._unread and not self._interrupts.stopping):
             if self._interrupts.stopping:
                 self._stop()
+            self._save()
             try:
                 event = self._events.get(timeout=0.2)
             except queue.Empty:
@@ -192,6 +205,7 @@ class _Conductor:
         self._board.stop()
         if self._builds is not None:
             self._builds.stop()
+        self._reader.close()
 
     def _on_end(self, event: BuildsEnded | LaneEnded) -> None:
         if isinstance(event, BuildsEnded):
@@ -218,24 +232,24 @@ class _Conductor:
         self._dispatch(event.outcome)
 
     def _dispatch(self, built: BuiltVariant) -> None:
-        """Give the variant to the lanes, unless an earlier row still holds; then read its machine code meanwhile."""
+        """Give the variant to the lanes, unless an earlier row still holds, and its machine code to the reader."""
         label = built.variant.label
         key = fingerprint(built, self._setup.device_key, self._setup.settings(self._options))
         earlier = self._earlier.get(label)
         baseline = baseline_of(built.variant, self._variants, self._experiment.baseline)
         ready = Ready(built, baseline, label in self._reference_labels())
+        self._unread[label] = built
+        self._reader.put(built)
         if earlier is not None and still_holds(earlier, key) and not ready.referenced:
             self._board.know(ready)
-            self._read_code(built)
             self._kept += 1
-            self._finish(earlier)
+            self._execute(earlier)
             return
+        self._rows[label] = replace(assemble.built_result(built), fingerprint=key)
         if self._setup.devices.names:
             self._board.put(ready)
-        row = replace(assemble.built_result(built, self._read_code(built)), fingerprint=key)
-        self._rows[label] = row
-        if not self._setup.devices.names:
-            self._finish(self._unexecuted(row))
+        else:
+            self._execute(self._unexecuted(self._rows[label]))
 
     def _reference_labels(self) -> frozenset[str]:
         return frozenset(v.reference.variant for v in self._variants if v.reference.variant)
@@ -244,16 +258,22 @@ class _Conductor:
         missing = dict.fromkeys(("timing", "counters", "verification"), "--device none: nothing was run")
         return replace(row, status=Status.OK, reason=None, missing={**row.missing, **missing})
 
-    def _read_code(self, built: BuiltVariant) -> CodeFacts | None:
-        """The main kernel's facts; remembers what makes two variants the same code."""
-        facts = {name: self._facts_of(build) for name, build in built.builds.items()}
-        codes = {name: found.code_sha256 for name, found in facts.items()}
-        self._code_keys[built.variant.label] = same_code_key(built, codes)
+    def _on_read(self, event: CodeRead) -> None:
+        built = self._unread.pop(event.label)
+        codes = {name: found.code_sha256 for name, found in event.facts.items()}
+        self._code_keys[event.label] = same_code_key(built, codes)
         step = built.variant.main_step
-        return None if step is None else facts.get(step.name)
+        self._add_code(event.label, None if step is None else event.facts.get(step.name))
 
-    def _facts_of(self, build: Build) -> CodeFacts:
-        return code_facts(self._setup.tools, self._setup.builder.cache, build)
+    def _add_code(self, label: str, facts: CodeFacts | None) -> None:
+        self._rows[label] = assemble.with_code(self._rows[label], facts)
+        if label in self._executed:
+            self._finish(self._rows[label])
+
+    def _finish_unread(self) -> None:
+        """After an interrupt: rows that lack nothing but facts of their code are kept."""
+        for label in self._executed & self._unread.keys():
+            self._add_code(label, CodeFacts("", None, "the run was interrupted before its machine code was read"))
 
     def _on_outcome(self, outcome: Outcome) -> None:
         row = self._rows.get(outcome.label)
@@ -263,14 +283,27 @@ class _Conductor:
         if outcome.track is not None:
             self._clocks += outcome.track.clocks_mhz
             self._throttled |= outcome.track.throttle_reasons
-        done = assemble.executed_result(row, outcome, self._options.timing, why_no_time)
-        self._finish(with_percent(done, self._setup.peaks))
+        self._execute(assemble.executed_result(row, outcome, self._options.timing, why_no_time))
+
+    def _execute(self, row: Result) -> None:
+        """The row has all that executing it gives."""
+        self._rows[row.variant] = row
+        self._executed.add(row.variant)
+        if row.variant not in self._unread:
+            self._finish(row)
 
     def _finish(self, row: Result) -> None:
-        self._rows[row.variant] = row
+        self._rows[row.variant] = row = with_percent(row, self._setup.peaks)
         self._final.add(row.variant)
         self._observer.finished(len(self._final), len(self._variants), row)
-        self._journal.write(self.snapshot(complete=False))
+        self._unsaved = True
+        self._save()
+
+    def _save(self) -> None:
+        """Write the rows that are final to disk, unless that was done a moment ago."""
+        if self._unsaved and self._journal.due():
+            self._journal.write(self.snapshot(complete=False))
+            self._unsaved = False
 
     def _skipped(self) -> int:
         return sum(1 for variant in self._variants if self._skip_reason(variant) is not None)

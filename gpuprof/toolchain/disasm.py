@@ -27,11 +27,13 @@ def disassemble_text(tools: Toolchain, cubin: Path, cache: Cache | None = None) 
     cache = cache or open_cache()
     key = hashlib.sha256(content + f"\0{nvdisasm.version} {' '.join(OPTIONS)}".encode()).hexdigest()
     kept = cache.load(_KIND, key)
-    if kept is not None:
-        return zlib.decompress(kept).decode("utf-8", "replace")
-    text = _run([str(nvdisasm.path), *OPTIONS, str(cubin.absolute())], cubin)
-    cache.store(_KIND, key, zlib.compress(text, level=1))
-    return text.decode("utf-8", "replace")
+    if kept is None:
+        with cache.lock(_KIND, key):  # the emulator and the reader of a run want the same text at the same time
+            kept = cache.load(_KIND, key)
+            if kept is None:
+                kept = zlib.compress(_run([str(nvdisasm.path), *OPTIONS, str(cubin.absolute())], cubin), level=1)
+                cache.store(_KIND, key, kept)
+    return zlib.decompress(kept).decode("utf-8", "replace")
 
 
 def _run(command: list[str], cubin: Path) -> bytes:
