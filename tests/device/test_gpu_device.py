@@ -1,0 +1,192 @@
+"""A real GPU: memory, guards, launches, faults, and a clock. Skipped where there is none."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpuprof.device.clock import sample_job
+from gpuprof.device.cuda_info import find_gpus
+from gpuprof.device.jobs import BufferReference, BufferSpec, Job, KernelCall
+from gpuprof.device.launcher import launcher_command, write_spec
+from gpuprof.device.opening import why_no_pycuda
+from gpuprof.device.session import GuardedDevice, HostCaller, Session
+from gpuprof.errors import DeviceMemoryError, LaunchError
+from gpuprof.profile.messages import Check, Load, Open, Sample
+from gpuprof.profile.setup import build_support
+from gpuprof.profile.supervisor import DeviceSupervisor
+from gpuprof.toolchain import find_tools
+from gpuprof.toolchain.build import Builder
+from gpuprof.toolchain.model import BuildRequest
+
+GPUS = find_gpus().devices
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not GPUS or why_no_pycuda() is not None, reason="needs an NVIDIA GPU and pycuda"),
+]
+N = 1 << 20
+SOURCE = """
+extern "C" __global__ void add_one(int n, const float *x, float *y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = x[i] + 1;
+}
+extern "C" __global__ void past_the_end(int n, const float *x, float *y)
+{
+    if (threadIdx.x + blockIdx.x == 0) y[n + 2] = x[0];
+}
+extern "C" __global__ void fault(int n, const float *x, float *y) { *(float *)8 = x[0]; }
+extern "C" __global__ void big_shared(int n, const float *x, float *y)
+{
+    extern __shared__ float room[];
+    room[threadIdx.x + 16000] = x[threadIdx.x];
+    __syncthreads();
+    y[blockIdx.x * blockDim.x + threadIdx.x] = room[16000 + (threadIdx.x ^ 1)];
+}
+extern "C" __global__ void endless(int n, const float *x, float *y) { while (n) *(volatile float *)y = 0; }
+"""
+
+
+@pytest.fixture(scope="module")
+def builder() -> Builder:
+    return Builder(find_tools())
+
+
+@pytest.fixture(scope="module")
+def support(builder: Builder) -> Path:
+    return build_support(builder, str(GPUS[0].arch))
+
+
+@pytest.fixture(scope="module")
+def cubin(builder: Builder, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    source = tmp_path_factory.mktemp("gpu") / "k.cu"
+    source.write_text(SOURCE)
+    return builder.build(BuildRequest(source, "add_one", str(GPUS[0].arch))).cubin
+
+
+@pytest.fixture
+def x_file(tmp_path: Path) -> Path:
+    np.save(tmp_path / "x.npy", np.arange(N, dtype=np.float32))
+    return tmp_path / "x.npy"
+
+
+def job(cubin: Path, x_file: Path, symbol: str, shared: int = 0) -> Job:
+    buffers = (
+        BufferSpec("x", "float32", (N,), 4 * N, x_file),
+        BufferSpec("y", "float32", (N,), 4 * N, output=True),
+    )
+    arguments = (N.to_bytes(4, "little"), BufferReference("x"), BufferReference("y"))
+    return Job(symbol, buffers, (KernelCall("k", cubin, symbol, (N // 256, 1, 1), (256, 1, 1), shared, arguments),))
+
+
+@pytest.fixture
+def session(support: Path) -> Iterator[Session]:
+    from gpuprof.device.gpu import GpuDevice
+
+    opened = Session(GpuDevice(0, support))
+    yield opened
+    opened.close()
+    opened.device.close()
+
+
+def test_a_launch_and_its_outputs(session: Session, cubin: Path, x_file: Path) -> None:
+    add = job(cubin, x_file, "add_one")
+    session.prepare(add, 0xFF)
+    assert np.isnan(session.outputs(add)["y"]).all()
+    assert session.run(add) == ()
+    assert np.array_equal(session.outputs(add)["y"], np.arange(1, N + 1, dtype=np.float32))
+    assert session.damage(add) is None
+    assert isinstance(session.device, GuardedDevice)
+    assert isinstance(session.device, HostCaller)
+
+
+def test_a_write_just_past_the_end_is_found(session: Session, cubin: Path, x_file: Path) -> None:
+    past = job(cubin, x_file, "past_the_end")
+    session.prepare(past, 0xFF)
+    session.run(past)
+    assert "8 bytes past the end of buffer y" in (session.damage(past) or "")
+    assert session.damage(past) is None  # the guard stands again
+
+
+def test_dynamic_shared_memory_above_48_kb_is_opted_in(session: Session, cubin: Path, x_file: Path) -> None:
+    big = job(cubin, x_file, "big_shared", shared=65536)
+    session.prepare(big, 0xFF)
+    session.run(big)
+    assert session.outputs(big)["y"][:4].tolist() == [1.0, 0.0, 3.0, 2.0]
+
+
+def test_more_memory_than_there_is_says_how_much_is_free(session: Session) -> None:
+    with pytest.raises(DeviceMemoryError, match=r"bytes were asked for, .* are free"):
+        session.device.allocate(1 << 45)
+
+
+@pytest.mark.parametrize("protocol", ["cold", "warm"])
+def test_times_are_those_of_the_memory_system(session: Session, cubin: Path, x_file: Path, protocol: str) -> None:
+    add = job(cubin, x_file, "add_one")
+    session.prepare(add, 0xFF)
+    session.run(add)
+    found = sample_job(session, add, protocol, 20, 1)
+    assert found.remarks == ()
+    # 8 MiB moved: between 50 GB/s (any GPU) and 20 TB/s (none)
+    assert all(0.4 < sample < 170 for sample in found.samples_us)
+
+
+def test_a_batch_is_no_slower_per_launch_than_single_launches(session: Session, cubin: Path, x_file: Path) -> None:
+    add = job(cubin, x_file, "add_one")
+    session.prepare(add, 0xFF)
+    session.run(add)
+    single = float(np.median(sample_job(session, add, "warm", 30, 1).samples_us))
+    batch = float(np.median(sample_job(session, add, "warm", 10, 50).samples_us))
+    assert batch < single * 1.2
+
+
+def open_request(support: Path) -> Open:
+    return Open("gpu:0", GPUS[0].arch, None, 0, support=support)
+
+
+def check(work: Job) -> Check:
+    return Check((work,), (), None, {}, 0xFF, "no reference")
+
+
+def test_a_fault_and_a_hang_cost_a_worker_and_the_next_one_works(support: Path, cubin: Path, x_file: Path) -> None:
+    supervisor = DeviceSupervisor(open_request(support), launch_timeout=3.0)
+    try:
+        assert supervisor.open().uuid == GPUS[0].uuid
+        with pytest.raises(LaunchError, match=r"illegal|fail"):
+            supervisor.check(check(job(cubin, x_file, "fault")))
+        assert supervisor.take_replaced()
+        with pytest.raises(LaunchError, match=r"did not end within 3 s"):
+            supervisor.check(check(job(cubin, x_file, "endless")))
+        good = job(cubin, x_file, "add_one")
+        assert supervisor.check(check(good)).verification.verdict == "unchecked"
+        supervisor.load(Load(good))
+        assert len(supervisor.sample(Sample("add_one", "cold", 5, 1)).samples_us) == 5
+    finally:
+        supervisor.close()
+
+
+def test_the_launcher_runs_a_job_once(cubin: Path, x_file: Path, tmp_path: Path) -> None:
+    spec = tmp_path / "spec.json"
+    write_spec(job(cubin, x_file, "add_one"), spec, tmp_path / "out")
+    done = subprocess.run(launcher_command(spec), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert np.load(tmp_path / "out" / "y.npy")[-1] == N
+
+
+def test_a_process_that_closes_its_device_ends_well(support: Path) -> None:
+    code = (
+        "from pathlib import Path\n"
+        "from gpuprof.device.gpu import GpuDevice\n"
+        f"device = GpuDevice(0, Path({str(support)!r}))\n"
+        "device.allocate(1 << 20)\n"
+        "device.flush_l2(); device.hold(); device.release(); device.synchronize()\n"
+        "assert not device.hold_failed()\n"
+        "device.close()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,102 @@
+"""Sessions on the emulator: sharing, poison, damage, memory that is given back."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpuprof.device.emulated import EmulatedDevice
+from gpuprof.device.jobs import BufferReference, BufferSpec, FillCall, HostCall, Job, KernelCall
+from gpuprof.device.session import POISONS, Session
+from gpuprof.errors import DeviceMemoryError, LaunchError
+from gpuprof.toolchain import find_tools
+from gpuprof.toolchain.build import Builder
+from gpuprof.toolchain.model import BuildRequest
+
+SOURCE = """
+extern "C" __global__ void add_one(const float *x, float *y) { y[threadIdx.x] = x[threadIdx.x] + 1; }
+extern "C" __global__ void spoil(float *x, float *y) { y[threadIdx.x] = 1; if (threadIdx.x == 3) x[3] = -1; }
+"""
+
+
+@pytest.fixture(scope="module")
+def cubin(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    source = tmp_path_factory.mktemp("session") / "k.cu"
+    source.write_text(SOURCE)
+    return Builder(find_tools()).build(BuildRequest(source, "add_one", "sm_89")).cubin
+
+
+@pytest.fixture
+def x_file(tmp_path: Path) -> Path:
+    np.save(tmp_path / "x.npy", np.arange(32, dtype=np.float32))
+    return tmp_path / "x.npy"
+
+
+def job(cubin: Path, x_file: Path, symbol: str, label: str = "v", once: bool = False) -> Job:
+    buffers = (BufferSpec("x", "float32", (32,), 128, x_file), BufferSpec("y", "float32", (4, 8), 128, output=True))
+    arguments = (BufferReference("x"), BufferReference("y"))
+    call = KernelCall("k", cubin, symbol, (1, 1, 1), (32, 1, 1), 0, arguments, once=once)
+    return Job(label, buffers, (call,))
+
+
+def test_a_pass_reads_inputs_and_leaves_outputs(cubin: Path, x_file: Path) -> None:
+    session, add = Session(EmulatedDevice()), job(cubin, x_file, "add_one")
+    session.prepare(add, POISONS[0])
+    assert np.isnan(session.outputs(add)["y"]).all()  # poisoned
+    (counted,) = session.run(add)
+    assert counted.counters.counters["sm__warps_launched.sum"] == 1
+    assert np.array_equal(session.outputs(add)["y"], np.arange(1, 33, dtype=np.float32).reshape(4, 8))
+    assert session.damage(add) is None
+    written = session.written(add)["y"]
+    assert written is not None
+    assert written.all()
+
+
+def test_a_changed_input_is_found_and_made_good(cubin: Path, x_file: Path) -> None:
+    session = Session(EmulatedDevice())
+    spoil, add = job(cubin, x_file, "spoil"), job(cubin, x_file, "add_one")
+    session.prepare(spoil, 0xFF)
+    session.run(spoil)
+    assert session.damage(spoil) == "input x was changed, first at [3]; it must stay as it was"
+    session.prepare(add, 0xFF)
+    session.run(add)
+    assert session.outputs(add)["y"][0, 3] == 4.0
+
+
+def test_steps_that_run_once_run_in_the_first_pass_only(cubin: Path, x_file: Path) -> None:
+    session, add = Session(EmulatedDevice()), job(cubin, x_file, "add_one", once=True)
+    session.prepare(add, 0xFF)
+    assert len(session.run(add, first=True)) == 1
+    assert len(session.run(add, first=False)) == 0
+
+
+def test_jobs_share_memory_unless_a_step_runs_once(cubin: Path, x_file: Path) -> None:
+    session = Session(EmulatedDevice())
+    one, two = job(cubin, x_file, "add_one", "one"), job(cubin, x_file, "add_one", "two")
+    keeper = job(cubin, x_file, "add_one", "keeper", once=True)
+    for each in (one, two, keeper):
+        session.prepare(each, 0xFF)
+    assert session.address(one, "y") == session.address(two, "y")
+    assert session.address(one, "y") != session.address(keeper, "y")
+    assert session.address(one, "x") == session.address(keeper, "x")
+
+
+def test_memory_that_no_job_needs_is_given_back(cubin: Path, x_file: Path) -> None:
+    session = Session(EmulatedDevice(capacity_bytes=1 << 20))
+    large = Job("large", (BufferSpec("room", "uint8", (900_000,), 900_000, scratch=True),), (FillCall("f", "room", 0),))
+    add = job(cubin, x_file, "add_one")
+    other = Job("other", (BufferSpec("space", "uint8", (900_001,), 900_001, scratch=True),), ())
+    session.prepare(large, 0xFF)
+    with pytest.raises(DeviceMemoryError, match="900,001"):
+        session.prepare(other, 0xFF)
+    session.keep_only([add, other])
+    session.prepare(other, 0xFF)
+
+
+def test_a_host_library_needs_a_gpu(x_file: Path) -> None:
+    session = Session(EmulatedDevice())
+    call = HostCall("sum", Path("lib.so"), "f", ())
+    with pytest.raises(LaunchError, match="needs a GPU"):
+        session.run(Job("v", (), (call,)))
