@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gpuprof.device.cuda_info import find_gpus
-from gpuprof.results.json import from_json
+from gpuprof.results.json import read_run
 
 KERNEL = """
 __global__ void scale(int n, const float* x, float* y) {
@@ -46,15 +45,18 @@ def value(text: str, name: str) -> str:
     return next(line.split()[1] for line in text.splitlines() if line.startswith(f"{name} "))
 
 
-def test_counters_of_a_kernel_that_one_can_count_by_hand(gpuprof) -> None:
+def test_counters_of_a_kernel_that_one_can_count_by_hand(gpuprof, tmp_path: Path) -> None:
     """8 blocks of 4 warps: 1,000 lanes are 31 whole warps and one of 8 lanes; each loads 4 sectors, the last 1."""
-    counted = gpuprof("scale.yaml")
+    counted = gpuprof("scale.yaml", "--json", str(tmp_path / "run.json"))
     assert counted.returncode == 0, counted.stderr
     assert value(counted.stdout, "sm__warps_launched.sum") == "32"
     assert value(counted.stdout, "l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum") == "32"
     assert value(counted.stdout, "l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum") == str(31 * 4 + 1)
     assert value(counted.stdout, "l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum") == str(31 * 4 + 1)
     assert "counted on the emulator, ok: 8 blocks" in counted.stdout
+    run = read_run(tmp_path / "run.json")
+    assert run.environment.device == "emulated"
+    assert run.results[0].counters.values["sm__warps_launched.sum"] == 32
 
 
 def test_by_line_shows_the_source(gpuprof) -> None:
@@ -62,12 +64,6 @@ def test_by_line_shows_the_source(gpuprof) -> None:
     assert counted.returncode == 0, counted.stderr
     row = next(line for line in counted.stdout.splitlines() if line.startswith("scale.cu:4"))
     assert "y[i] = 2.0f * x[i];" in row
-
-
-def test_json_is_the_run(gpuprof) -> None:
-    run = from_json(gpuprof("scale.yaml", "--json", "-").stdout)
-    assert run.results[0].counters.values["sm__warps_launched.sum"] == 32
-    assert json.loads(gpuprof("scale.yaml", "--json", "-").stdout)["environment"]["device"] == "emulated"
 
 
 @pytest.mark.parametrize(
