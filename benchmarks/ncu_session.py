@@ -1,6 +1,6 @@
 """Hold gpuprof against Nsight Compute on a GPU, and keep what both said.
 
-    python benchmarks/ncu_session.py OUT [CONFIG ...] [--seconds N]
+    python benchmarks/ncu_session.py OUT [CONFIG ...] [--seconds N] [--variants N]
 
 Needs a GPU with permission for its counters, ncu and pycuda. For gemm_1024 and every bundled config (or those named)
 each variant runs once under ncu: the counters that repeat exactly, the rates of the verdict, and ncu's own Speed Of
@@ -72,10 +72,12 @@ def rule_side(text: str) -> str:
     return next((side for pattern, side in RULE_WORDS if re.search(pattern, text, re.IGNORECASE)), "")
 
 
-def profile_config(name: str, session: Session) -> None:
-    """Both devices over one config; appends to ``session``."""
+def profile_config(name: str, session: Session, limit: int) -> None:
+    """Both devices over (``limit`` variants of) one config; appends to ``session``."""
     experiment = experiments.load(experiments.find_config(name))
-    on_gpu = RunOptions(devices=("gpu:0",))
+    kept = tuple(variant for variant in experiment.variants if not variant.host_only)
+    kept = kept[:: -(-len(kept) // limit)]
+    on_gpu = RunOptions(devices=("gpu:0",), variants=tuple(variant.label for variant in kept))
     setup = prepare_run(experiment, on_gpu)
     on_gpu = replace(on_gpu, arch=setup.default_arch)
     with tempfile.TemporaryDirectory() as folder:
@@ -84,10 +86,19 @@ def profile_config(name: str, session: Session) -> None:
         started = time.monotonic()
         counts = dict(count_with_ncu(experiment, on_gpu, wanted))
         ncu_seconds = time.monotonic() - started
-        rules = {label: rules_of(setup, report, label, len(experiment.variants)) for label in counts}
+        rules = {label: rules_of(setup, report, label, len(kept)) for label in counts}
     run = with_ncu(emulated(experiment, on_gpu, session), counts.items())
-    session.configs[name] = {"run": encode(run), "ncu_seconds": ncu_seconds}
+    session.configs[name] = {"run": encode(without_lines(run)), "ncu_seconds": ncu_seconds}
     session.variants += [row(name, result, rules.get(result.variant, "")) for result in run.results]
+
+
+def without_lines(run: Run) -> Run:
+    """The run without its counters by instruction, which would be most of the file."""
+    rows = [
+        replace(row, counters=replace(row.counters, per_line=())) if row.counters is not None else row
+        for row in run.results
+    ]
+    return replace(run, results=tuple(rows))
 
 
 def rules_of(setup: Any, report: Path, label: str, variants: int) -> str:
@@ -160,6 +171,7 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("configs", nargs="*")
     parser.add_argument("--seconds", type=float, default=480.0, help="when this is over, no further config is begun")
+    parser.add_argument("--variants", type=int, default=12, help="at most so many of a config, evenly chosen")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
@@ -174,7 +186,7 @@ def main() -> None:
             continue
         began = time.monotonic()
         try:
-            profile_config(name, session)
+            profile_config(name, session, arguments.variants)
         except GpuprofError as error:
             session.problems.append(f"{name}: {error}")
         print(f"{name}: {time.monotonic() - began:.0f} s", flush=True)
