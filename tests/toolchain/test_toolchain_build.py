@@ -71,7 +71,7 @@ def test_instances_of_one_source_share_a_process(counted: tuple[Toolchain, Path]
     source = _source(tmp_path, TEMPLATE)
     names = ["tiled<float, 32>", "tiled<int,64>", "tiled<double>", "tiled<float, 32>"]
     done: list[str] = []
-    builder = Builder(tools, cache_dir=tmp_path / "cache")
+    builder = Builder(tools, cache_dir=tmp_path / "cache", jobs=1)
     requests = [BuildRequest(source, name, "sm_80") for name in names]
     outcomes = builder.build_all(requests, on_done=lambda request, _: done.append(request.kernel))
     builds = [outcome for outcome in outcomes if isinstance(outcome, Build)]
