@@ -76,6 +76,8 @@ def profile_config(name: str, session: Session, limit: int) -> None:
     """Both devices over (``limit`` variants of) one config; appends to ``session``."""
     experiment = experiments.load(experiments.find_config(name))
     kept = tuple(variant for variant in experiment.variants if not variant.host_only)
+    if not kept:
+        return
     kept = kept[:: -(-len(kept) // limit)]
     on_gpu = RunOptions(devices=("gpu:0",), variants=tuple(variant.label for variant in kept))
     setup = prepare_run(experiment, on_gpu)
