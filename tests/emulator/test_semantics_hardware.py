@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 from emulated_cubin import EmulatedCubin
 
+from gpuprof.emulator.semantics.mufu import FUNCTIONS
+
 QUESTIONS = Path(__file__).parents[1] / "hardware" / "questions"
 sys.path.insert(0, str(QUESTIONS))
 
 from question_inputs import MATRIX_KERNELS, MATRIX_WARPS, SETS, double_matrix_inputs, matrix_inputs  # noqa: E402
-from record import kernel_sets  # noqa: E402
+from record import kernel_sets, sweep_inputs  # noqa: E402
 
 KERNELS = kernel_sets()
-#: MUFU functions that do not have the hardware's bits.
-APPROXIMATE = {"mufu_cos", "mufu_lg2", "mufu_sin", "mufu_sqrt", "mufu_tanh", "mufu_ex2_f16", "mufu_tanh_f16"}
+#: MUFU functions that do not have all of the hardware's bits.
+APPROXIMATE = {"mufu_lg2", "mufu_tanh", "mufu_tanh_f16"}
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +47,45 @@ def test_bits_are_the_hardware_s(cubin: EmulatedCubin, answers: dict[str, np.nda
     different = np.flatnonzero(got != want)
     inputs = [[hex(int(axis[index])) for axis in SETS[KERNELS[kernel][0]]()] for index in different[:3]]
     assert different.size == 0, (kernel, inputs, got[different[:3]], want[different[:3]])
+
+
+def test_logarithm_is_the_hardware_s_but_for_a_place_now_and_then(
+    cubin: EmulatedCubin, answers: dict[str, np.ndarray]
+) -> None:
+    got, want = ask(cubin, "mufu_lg2"), answers["mufu_lg2"]
+    assert (got != want).mean() < 0.001
+    finite = np.isfinite(want.view(np.float32))
+    exact, distance = want.view(np.float32)[finite], got.view(np.float32)[finite]
+    assert (np.abs(exact - distance) <= np.maximum(np.spacing(np.abs(exact)), 2.0**-36)).all()
+
+
+def test_tangent_is_near_the_hardware_s(cubin: EmulatedCubin, answers: dict[str, np.ndarray]) -> None:
+    """Both are within the 2^-11 that the PTX ISA states for tanh.approx."""
+    got, want = ask(cubin, "mufu_tanh").view(np.float32), answers["mufu_tanh"].view(np.float32)
+    numbers = ~np.isnan(want)
+    assert (np.isnan(got) == ~numbers).all()
+    assert (np.abs(got - want)[numbers] <= np.abs(want)[numbers] * 2.0**-11).all()
+    halves, exact = (
+        words.astype(np.uint16).view(np.float16) for words in (ask(cubin, "mufu_tanh_f16"), answers["mufu_tanh_f16"])
+    )
+    numbers = ~np.isnan(exact)
+    assert (np.abs(halves - exact)[numbers] <= np.spacing(np.abs(exact))[numbers]).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "function"), [("RCP", np.reciprocal), ("RSQ", lambda x: 1 / np.sqrt(x)), ("EX2", np.exp2)]
+)
+def test_every_mantissa_is_the_hardware_s(name: str, function: Callable[[np.ndarray], np.ndarray]) -> None:
+    """All 2^23 mantissas (RSQ: of both binades); the recording holds the distance from the correctly rounded result."""
+    kernel = f"mufu_{name.lower()}"
+    x = sweep_inputs(kernel)
+    with np.load(QUESTIONS / "mufu_sweep.npz") as recorded:
+        distance = recorded[kernel].astype(np.int32)
+    want = function(x.astype(np.float64)).astype(np.float32).view(np.int32) + distance
+    for part in np.array_split(np.arange(x.size), 16):
+        with np.errstate(all="ignore"):
+            got = FUNCTIONS[name](x[part].reshape(1, 1, -1)).ravel()
+        assert (got.view(np.int32) == want[part]).all()
 
 
 @pytest.mark.parametrize("kernel", sorted(MATRIX_KERNELS))

@@ -4,10 +4,12 @@
 
 The unit evaluates c0 + c1 x + c2 x^2 with coefficients chosen by the mantissa's upper bits (S. Oberman, M. Siu, "A
 High-Performance Area-Efficient Multifunction Interpolator", ARITH 2005), x its lower bits. Its squarer drops all
-partial products below 2^-15. With that squarer a linear program per segment over all 2^23 mantissas (recorded by
-tests/hardware/questions/record.py) has a solution of margin 2^-16 of the last place for every segment of RCP, RSQ and
-EX2, so the table reproduces every recorded mantissa; without it there is none. ``mufu_tables.npz`` holds the
-solutions: int64 (segments, 3), in 2^-24 of the last place of the result.
+partial products below 2^-15. With that squarer a linear program per segment finds coefficients that reproduce every
+recorded result (tests/hardware/questions); without it there are none. RCP, RSQ and EX2 come from all 2^23 mantissas,
+so they are the hardware's bits throughout. LG2 comes from all mantissas in units of 2^-24, SIN (of a quarter turn) and
+SQRT from some 27,000 and 8,000 results, which leaves a place open now and then.
+
+``mufu_tables.npz`` holds the coefficients, float64 (segments, 3), in the result's last place (SIN, LG2: 2^-24).
 """
 
 from __future__ import annotations
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
 TABLES = Path(__file__).with_name("mufu_tables.npz")
 SQUARE_BITS = 15
-UNIT = 2.0**-24
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,21 +39,25 @@ class Interpolator:
     squares: NDArray[np.uint16]  #: x^2 as the hardware has it, in 2^-15, for every x
 
     def __call__(self, position: NDArray[np.int32]) -> NDArray[np.int32]:
-        """The result in units of its last place, cut to a whole number; a position is segment and x as one integer."""
+        """The result in units of its last place, cut to a whole number."""
+        return np.floor(self.value(position)).astype(np.int32)
+
+    def value(self, position: NDArray[np.int32]) -> NDArray[np.float64]:
+        """The polynomial at each position: segment and x as one integer."""
         segment = position >> np.int32(self.low_bits)
         x = position & np.int32((1 << self.low_bits) - 1)
-        value = self.quadratic[segment] * self.squares[x]
-        value += self.linear[segment] * x
-        value += self.constant[segment]
-        return np.floor(value).astype(np.int32)
+        result = self.quadratic[segment] * self.squares[x]
+        result += self.linear[segment] * x
+        result += self.constant[segment]
+        return result
 
 
 @cache
 def interpolator(name: str) -> Interpolator:
-    """RCP, RSQ or EX2."""
+    """RCP, RSQ, SQRT, EX2, LG2 or SIN."""
     with np.load(TABLES) as tables:
-        coefficients = tables[name].astype(np.float64) * UNIT
-    low_bits = int(23 - np.log2(len(coefficients) // (2 if name == "RSQ" else 1)))
+        coefficients = tables[name]
+    low_bits = int(23 - np.log2(len(coefficients) // (2 if name in ("RSQ", "SQRT") else 1)))
     return Interpolator(
         low_bits,
         coefficients[:, 0].copy(),

@@ -2,9 +2,9 @@
 # (numpy's stubs give Any for many mixed operators; the signatures here say what comes out)
 """MUFU, the multi-function unit: reciprocal, roots, base-2 exponential and logarithm, sine and cosine of turns, tanh.
 
-RCP, RSQ, EX2, RCP64H and RSQ64H have the hardware's bits (``interpolation``). LG2, SIN, COS, TANH and SQRT are computed
-in double and rounded: close to the hardware's results, not equal to them (the distances stand in the tests). Denormal
-arguments count as zeros, denormal results are flushed; TANH alone keeps both.
+RCP, RSQ, EX2, RCP64H and RSQ64H have the hardware's bits (``interpolation``); LG2, SIN, COS and SQRT have them but for
+a place now and then. TANH is computed in double and rounded: close, not equal (the distances stand in the tests).
+Denormal arguments count as zeros, denormal results are flushed; TANH alone keeps both.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered, semant
 from gpuprof.emulator.semantics.forms import allow, arithmetic_form
 from gpuprof.emulator.semantics.interpolation import interpolator
 from gpuprof.emulator.semantics.narrow import half_to_single, to_half
-from gpuprof.emulator.semantics.rounding import canonical, flush, single
+from gpuprof.emulator.semantics.rounding import SMALLEST_NORMAL, canonical, flush, single
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     S64 = NDArray[np.int64]
 
 NAN, INFINITY, SIGN, SMALLEST = np.uint32(0x7FFFFFFF), np.uint32(0x7F800000), np.uint32(0x80000000), 0x00800000
+ONE = np.uint32(0x3F800000)
 MANTISSA = np.int32(0x7FFFFF)
 #: Above the largest exponent of EX2's result and below the smallest, so that the conversion to an integer is safe.
 EX2_LIMIT = np.float32(512)
@@ -78,18 +79,64 @@ def _split(bits: U32) -> tuple[Any, Any]:
     return (word >> np.int32(23)) & np.int32(255), word & MANTISSA
 
 
-def _turns(value: F64) -> F64:
-    """The fractional part of a number of turns, in radians; exact up to the final product."""
-    return (value - np.rint(value)) * (2.0 * np.pi)
+def square_root(value: F32) -> U32:
+    """SQRT."""
+    bits = value.view(np.uint32)
+    exponent, mantissa = _split(bits)
+    unbiased = exponent - np.int32(127)
+    odd = unbiased & np.int32(1)
+    # The table counts from 1.0 = 2^23 places on, over the two binades [1, 4).
+    places = interpolator("SQRT")((odd << np.int32(23)) | mantissa) - np.int32(1 << 23)
+    result = places + (((unbiased - odd) >> np.int32(1)) + np.int32(127) << np.int32(23))
+    zero = exponent == 0
+    result = np.where(zero, bits & SIGN, np.where(exponent == 255, INFINITY, result.astype(np.uint32)))
+    return np.where(np.isnan(value) | (~zero & ((bits & SIGN) != 0)), NAN, result)
 
 
-def _rounded(function: Callable[[F64], F64]) -> Callable[[F32], U32]:
-    """The function of a single through double, denormals flushed on both sides."""
+def logarithm(value: F32) -> U32:
+    """LG2: the exponent plus the table's value, in 2^-24; a negative sum is complemented, then cut like any other."""
+    bits = value.view(np.uint32)
+    exponent, mantissa = _split(bits)
+    total = (exponent - np.int32(127)) * 2.0**24 + interpolator("LG2").value(mantissa)
+    total = np.where(bits == ONE, 0.0, total)  # the table itself does not start at 0
+    magnitude = np.where(total < 0, np.maximum(-total - COMPLEMENT, 0.0), total)
+    single = _cut(magnitude * 2.0**-24)
+    result = np.where(total < 0, -single, single).view(np.uint32)
+    result = np.where(exponent == 0, INFINITY | SIGN, np.where(exponent == 255, INFINITY, result))
+    return np.where(np.isnan(value) | ((exponent != 0) & ((bits & SIGN) != 0)), NAN, result)
 
-    def compute(value: F32) -> U32:
-        return canonical(flush(single(function(flush(value).astype(np.float64))))).view(np.uint32)
 
-    return compute
+#: What a one's complement takes off, in 2^-24: below anything that the result shows, but not nothing.
+COMPLEMENT = 2.0**-14
+
+
+def _cut(value: F64) -> F32:
+    """A non-negative double to single, towards zero."""
+    return (value.view(np.int64) & ~np.int64(0x1FFFFFFF)).view(np.float64).astype(np.float32)
+
+
+def sine(value: F32) -> U32:
+    """SIN of a number of turns."""
+    return _circular(value, 0, np.signbit(value))
+
+
+def cosine(value: F32) -> U32:
+    """COS of a number of turns."""
+    return _circular(value, 1, np.zeros((1, 1, 1), np.bool_))
+
+
+def _circular(value: F32, shift: int, negative: Any) -> U32:
+    """|x| cut to 25 places of a turn: two choose the quarter, 23 enter the table, complemented in odd quarters."""
+    magnitude = np.where(np.isfinite(value), np.abs(value), 0).astype(np.float64)
+    places = ((magnitude - np.floor(magnitude)) * 2.0**25).astype(np.int32)
+    quarter = (places >> np.int32(23)) + np.int32(shift)
+    position = places & MANTISSA
+    position = np.where(quarter & 1, MANTISSA - position, position)
+    fixed = np.floor(np.maximum(interpolator("SIN").value(position), 0.0) * 2.0**13)  # the unit's last place is 2^-37
+    result = _cut(fixed * 2.0**-37)
+    result = np.where((position == 0) | (magnitude < SMALLEST_NORMAL) & (shift == 0), np.float32(0), result)
+    flipped = ((quarter & 2) != 0) ^ negative
+    return np.where(np.isfinite(value), np.where(flipped, -result, result).view(np.uint32), NAN)
 
 
 def hyperbolic_tangent(value: F32) -> U32:
@@ -100,11 +147,11 @@ def hyperbolic_tangent(value: F32) -> U32:
 FUNCTIONS: dict[str, Callable[[F32], U32]] = {
     "RCP": reciprocal,
     "RSQ": reciprocal_root,
-    "SQRT": _rounded(np.sqrt),
+    "SQRT": square_root,
     "EX2": exponential,
-    "LG2": _rounded(np.log2),
-    "SIN": _rounded(lambda x: np.sin(_turns(x))),
-    "COS": _rounded(lambda x: np.cos(_turns(x))),
+    "LG2": logarithm,
+    "SIN": sine,
+    "COS": cosine,
     "TANH": hyperbolic_tangent,
 }
 
@@ -169,13 +216,15 @@ def mufu(insn: Decoded) -> Execute:
 
 
 def _half(insn: Decoded, function: Callable[[F32], U32]) -> Execute:
-    """FP16 in the half that the operand names to FP16 in the low half."""
+    """FP16 in the half that the operand names to FP16 in the low half, cut; what is beyond the range is infinite."""
     form = arithmetic_form(insn)
     source = form.sources[0]
     shift = np.uint32(16 if "H1_H1" in source.suffixes else 0)
 
     def execute(lanes: Lanes) -> None:
         value = half_to_single((lanes.f32(source).view(np.uint32) >> shift).astype(np.uint16))
-        lanes.set_u32(form.result, to_half(function(value).view(np.float32), "RZ").astype(np.uint32))
+        single = function(value).view(np.float32)
+        bits = to_half(single, "RZ")
+        lanes.set_u32(form.result, np.where(np.abs(single) >= 65536, to_half(single), bits).astype(np.uint32))
 
     return execute
