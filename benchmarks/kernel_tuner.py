@@ -4,6 +4,11 @@
 
 Needs a GPU, pycuda and kernel_tuner 1.5. Both verify every variant against the same product in float64, both time 20
 launches of each, and both start with an empty cache in a process of their own.
+
+Both compile the same device function of ``tuner_gemm.cu`` with the same launch bounds: gpuprof as instances of a
+template, of which one nvcc process makes several, Kernel Tuner through its own way, parameters as macros in a process
+per variant. That the instances can share a process is gpuprof's doing and part of what is compared; a source whose
+parameters are macros alone would cost gpuprof a process per variant too.
 """
 
 from __future__ import annotations
@@ -90,7 +95,7 @@ def tune(target: Path) -> None:
     parameters = {name: sorted({point[name] for point in points}) for name in points[0]}
     wanted = {tuple(sorted(point.items())) for point in points}
     results, _ = kernel_tuner.tune_kernel(
-        "tuner_gemm",
+        "tuner_gemm_point",
         str(HERE / "tuner_gemm.cu"),
         (sizes["N"], sizes["M"]),
         [np.int32(sizes["M"]), np.int32(sizes["N"]), np.int32(sizes["K"]), a, b, c],

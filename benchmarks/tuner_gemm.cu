@@ -1,45 +1,59 @@
-// A tiled SGEMM whose tiles are macros, as tuners like them: block_size_x by block_size_y threads, TM by TN elements per
-// thread, K in steps of BK. M, N and K are multiples of every tile in the space.
+// A tiled SGEMM: X by Y threads, ROWS by COLUMNS elements per thread, K in steps of DEPTH. M, N and K are multiples of
+// every tile in the space.
 
-#define TILE_M (block_size_y * TM)
-#define TILE_N (block_size_x * TN)
-#define THREADS (block_size_x * block_size_y)
-
-extern "C" __global__ void __launch_bounds__(THREADS)
-    tuner_gemm(int m, int n, int k, const float *a, const float *b, float *c)
+template <int X, int Y, int ROWS, int COLUMNS, int DEPTH>
+__device__ __forceinline__ void multiply(int m, int n, int k, const float *a, const float *b, float *c)
 {
-    __shared__ float tile_a[TILE_M][BK + 1];
-    __shared__ float tile_b[BK][TILE_N];
-    const int row = blockIdx.y * TILE_M, column = blockIdx.x * TILE_N;
-    const int thread = threadIdx.y * block_size_x + threadIdx.x;
-    float sums[TM][TN] = {};
-    for (int start = 0; start < k; start += BK) {
-        for (int i = thread; i < TILE_M * BK; i += THREADS)
-            tile_a[i / BK][i % BK] = a[(size_t)(row + i / BK) * k + start + i % BK];
-        for (int i = thread; i < BK * TILE_N; i += THREADS)
-            tile_b[i / TILE_N][i % TILE_N] = b[(size_t)(start + i / TILE_N) * n + column + i % TILE_N];
+    constexpr int threads = X * Y, tile_m = Y * ROWS, tile_n = X * COLUMNS;
+    __shared__ float tile_a[tile_m][DEPTH + 1];
+    __shared__ float tile_b[DEPTH][tile_n];
+    const int row = blockIdx.y * tile_m, column = blockIdx.x * tile_n;
+    const int thread = threadIdx.y * X + threadIdx.x;
+    float sums[ROWS][COLUMNS] = {};
+    for (int start = 0; start < k; start += DEPTH) {
+        for (int i = thread; i < tile_m * DEPTH; i += threads)
+            tile_a[i / DEPTH][i % DEPTH] = a[(size_t)(row + i / DEPTH) * k + start + i % DEPTH];
+        for (int i = thread; i < DEPTH * tile_n; i += threads)
+            tile_b[i / tile_n][i % tile_n] = b[(size_t)(start + i / tile_n) * n + column + i % tile_n];
         __syncthreads();
 #pragma unroll
-        for (int step = 0; step < BK; step++) {
-            float left[TM], right[TN];
+        for (int step = 0; step < DEPTH; step++) {
+            float left[ROWS], right[COLUMNS];
 #pragma unroll
-            for (int i = 0; i < TM; i++)
-                left[i] = tile_a[threadIdx.y + i * block_size_y][step];
+            for (int i = 0; i < ROWS; i++)
+                left[i] = tile_a[threadIdx.y + i * Y][step];
 #pragma unroll
-            for (int j = 0; j < TN; j++)
-                right[j] = tile_b[step][threadIdx.x + j * block_size_x];
+            for (int j = 0; j < COLUMNS; j++)
+                right[j] = tile_b[step][threadIdx.x + j * X];
 #pragma unroll
-            for (int i = 0; i < TM; i++)
+            for (int i = 0; i < ROWS; i++)
 #pragma unroll
-                for (int j = 0; j < TN; j++)
+                for (int j = 0; j < COLUMNS; j++)
                     sums[i][j] = fmaf(left[i], right[j], sums[i][j]);
         }
         __syncthreads();
     }
 #pragma unroll
-    for (int i = 0; i < TM; i++)
+    for (int i = 0; i < ROWS; i++)
 #pragma unroll
-        for (int j = 0; j < TN; j++)
-            c[(size_t)(row + threadIdx.y + i * block_size_y) * n + column + threadIdx.x + j * block_size_x] =
-                sums[i][j];
+        for (int j = 0; j < COLUMNS; j++)
+            c[(size_t)(row + threadIdx.y + i * Y) * n + column + threadIdx.x + j * X] = sums[i][j];
 }
+
+// gpuprof instantiates this template.
+template <int X, int Y, int ROWS, int COLUMNS, int DEPTH>
+__global__ void __launch_bounds__(X * Y)
+    tuner_gemm(int m, int n, int k, const float *a, const float *b, float *c)
+{
+    multiply<X, Y, ROWS, COLUMNS, DEPTH>(m, n, k, a, b, c);
+}
+
+// Kernel Tuner defines its parameters as macros. Its own wrapper for templates, which has the same form as this one,
+// cannot carry launch bounds that depend on the template's parameters.
+#ifdef block_size_x
+extern "C" __global__ void __launch_bounds__(block_size_x * block_size_y)
+    tuner_gemm_point(int m, int n, int k, const float *a, const float *b, float *c)
+{
+    multiply<block_size_x, block_size_y, TM, TN, BK>(m, n, k, a, b, c);
+}
+#endif
