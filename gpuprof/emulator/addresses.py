@@ -143,6 +143,11 @@ class GlobalPlace:
             return offsets
         return self._check(lanes, addresses, offsets)
 
+    def holds(self, low: int, high: int) -> bool:
+        """Whether accesses from ``low`` to ``high`` lie in the buffer that was used last."""
+        start, end = self._last
+        return low >= start and high + self.width <= end
+
     def _check(self, lanes: LaneState, addresses: Array, offsets: Int64) -> Int64:
         spread, mask = np.broadcast_arrays(offsets, lanes.mask)
         enabled = spread[mask]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpuprof.emulator.addresses import GlobalPlace, access_width, memory_operand, wide_address
 from gpuprof.emulator.lanes import WARP, Step
+from gpuprof.emulator.memory import GLOBAL_BASE
 from gpuprof.emulator.sectors import PatternMemo, count_sectors
 from gpuprof.emulator.semantics.base import Decoded
 from gpuprof.sass.model import Operand
@@ -23,6 +25,11 @@ if TYPE_CHECKING:
 
 _SIGNED = {1: np.int8, 2: np.int16}
 _SECTOR = 32
+_BASE = np.uint64(GLOBAL_BASE)
+_LINE_MASK = ~127
+#: Addresses up to which a pattern is looked up whole, and how many patterns an instruction remembers.
+_SMALL = 2048
+_PATTERNS = 4096
 
 
 class GlobalCount:
@@ -62,16 +69,74 @@ def _spread(offsets: Int64, mask: NDArray[np.bool_]) -> tuple[Int64, NDArray[np.
     return np.broadcast_to(offsets, shape).reshape(-1, WARP), np.broadcast_to(mask, shape).reshape(-1, WARP)
 
 
+class GlobalSite:
+    """Checks and counts the accesses of one instruction.
+
+    Where the addresses are few and all lanes are enabled, their pattern within a line is looked up first: a loop
+    steps through the same patterns again and again, and a known pattern needs two comparisons to be checked.
+    """
+
+    __slots__ = ("_count", "_known", "_place")
+
+    def __init__(self, decoded: Decoded, index: int, width: int, verb: str) -> None:
+        self._place = GlobalPlace(decoded.instruction, width, verb)
+        self._count = GlobalCount(index, width)
+        self._known: dict[bytes, _Pattern] = {}
+
+    def enter(self, lanes: LaneState, addresses: Array) -> Int64:
+        """Arena offsets of the enabled lanes; raises MemoryFaultError."""
+        if addresses.size > _SMALL or lanes.mask.size != 1:
+            checked = self._place.offsets(lanes, addresses)
+            self._count.count(lanes, checked)
+            return checked
+        offsets: Int64 = np.subtract(addresses, _BASE).view(np.int64)
+        line = int(offsets[0, 0, 0]) & _LINE_MASK
+        key = np.subtract(offsets, line).tobytes()
+        known = self._known.get(key)
+        if known is None or known.lanes != lanes.size or not self._place.holds(line + known.low, line + known.high):
+            return self._learn(lanes, addresses, line, key)
+        counters, index = lanes.counters, self._count.index
+        counters.issued[index] += known.issued
+        counters.ideal_sectors[index] += known.ideal_sectors
+        counters.sectors[index] += known.sectors
+        counters.tags[index] += known.tags
+        return offsets
+
+    def _learn(self, lanes: LaneState, addresses: Array, line: int, key: bytes) -> Int64:
+        counters, index = lanes.counters, self._count.index
+        lists = (counters.issued, counters.ideal_sectors, counters.sectors, counters.tags)
+        before = [values[index] for values in lists]
+        offsets = self._place.offsets(lanes, addresses)
+        self._count.count(lanes, offsets)
+        counted = [values[index] - value for values, value in zip(lists, before, strict=True)]
+        if len(self._known) < _PATTERNS:
+            low, high = int(np.min(offsets)) - line, int(np.max(offsets)) - line
+            self._known[key] = _Pattern(lanes.size, low, high, *counted)
+        return offsets
+
+
+@dataclass(frozen=True)
+class _Pattern:
+    """What a pattern of addresses counts, and how far it reaches from the line that it begins in."""
+
+    lanes: int  #: of the batch that it was counted for
+    low: int
+    high: int
+    issued: int
+    ideal_sectors: int
+    sectors: int
+    tags: int
+
+
 def load(decoded: Decoded, index: int) -> Step:
     """LDG, and the global side of LD."""
     instruction = decoded.instruction
     width, signed = access_width(instruction)
     target, address = instruction.operands[0], wide_address(memory_operand(instruction))
-    place, counting = GlobalPlace(instruction, width, "read"), GlobalCount(index, width)
+    site = GlobalSite(decoded, index, width, "read")
 
     def execute(lanes: LaneState) -> None:
-        offsets = place.offsets(lanes, address(lanes))
-        counting.count(lanes, offsets)
+        offsets = site.enter(lanes, address(lanes))
         put(lanes, target, fetch(lanes.launch.arena, offsets, width, signed))
 
     return execute
@@ -82,11 +147,10 @@ def store(decoded: Decoded, index: int) -> Step:
     instruction = decoded.instruction
     width, _ = access_width(instruction)
     source, address = instruction.operands[-1], wide_address(memory_operand(instruction))
-    place, counting = GlobalPlace(instruction, width, "write"), GlobalCount(index, width)
+    site = GlobalSite(decoded, index, width, "write")
 
     def execute(lanes: LaneState) -> None:
-        offsets = place.offsets(lanes, address(lanes))
-        counting.count(lanes, offsets)
+        offsets = site.enter(lanes, address(lanes))
         write(lanes.launch.arena, offsets, take_source(lanes, source, width), width, lanes.mask)
 
     return execute

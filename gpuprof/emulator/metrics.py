@@ -206,14 +206,8 @@ def _source_metrics() -> dict[str, Share]:
 
 
 METRICS: dict[str, Share] = _metrics()
-
-
-def kernel_metrics(code: Code) -> dict[str, int]:
-    """Every metric over all instructions, zeros included."""
-    executed = [index for index, warps in enumerate(code.counters.warps) if warps]
-    values = {name: sum(share(code, index) for index in executed) for name, share in METRICS.items()}
-    values["sm__warps_launched.sum"] = code.counters.launched_warps
-    return values
+#: Counted per launch, not per instruction.
+WARPS_LAUNCHED = "sm__warps_launched.sum"
 
 
 def instruction_metrics(code: Code, index: int) -> dict[str, int]:
@@ -223,7 +217,4 @@ def instruction_metrics(code: Code, index: int) -> dict[str, int]:
 
 def metric_names() -> tuple[str, ...]:
     """All names that an emulated launch gives a value for."""
-    return (*METRICS, "sm__warps_launched.sum")
-
-
-__all__ = ["BRANCHES", "METRICS", "OPERATIONS", "Code", "instruction_metrics", "kernel_metrics", "metric_names"]
+    return (*METRICS, WARPS_LAUNCHED)

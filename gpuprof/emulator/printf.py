@@ -7,7 +7,8 @@ import struct
 from collections.abc import Callable
 
 _SPECIFIER = re.compile(
-    r"%(?P<flags>[-+ #0]*)(?P<width>\d+|\*)?(?:\.(?P<precision>\d+|\*)?)?(?P<length>hh|h|ll|l|j|z|t|L)?(?P<kind>[a-zA-Z%])"
+    r"%(?P<flags>[-+ #0]*)(?P<width>\d+|\*)?(?:\.(?P<precision>\d+|\*)?)?"
+    r"(?P<length>hh|h|ll|l|j|z|t|L)?(?P<kind>[a-zA-Z%])"
 )
 _EIGHT_BYTES = ("ll", "l", "j", "z", "t")
 _SIGNED, _UNSIGNED, _FLOATS = "di", "ouxX", "fFeEgGaA"

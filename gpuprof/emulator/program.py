@@ -32,6 +32,7 @@ from gpuprof.emulator.faults import code_location, first_lane, lane_location
 from gpuprof.emulator.lanes import Step
 from gpuprof.emulator.operands import bind_instruction
 from gpuprof.emulator.semantics.base import TABLE, Decoded, NotCovered
+from gpuprof.emulator.specialised import specialise
 from gpuprof.errors import EmulationError, UnknownInstructionError
 from gpuprof.sass.model import Disassembly, Instruction, Operand, OperandKind
 
@@ -242,6 +243,9 @@ def bind_step(decoded: Decoded, site: Site) -> Step:
         return control.STEPS[opcode](decoded, site)
     if opcode in ENGINE:
         return ENGINE[opcode](decoded, site.index)
+    fast = specialise(decoded)
+    if fast is not None:
+        return fast
     if opcode in TABLE:
         return TABLE[opcode](decoded)
     raise NotCovered(f"opcode {decoded.instruction.mnemonic}")

@@ -16,7 +16,7 @@ from gpuprof.emulator.counters import Counters
 from gpuprof.emulator.lanes import WARP
 from gpuprof.emulator.launch import LaunchContext
 from gpuprof.emulator.loader import KernelImage
-from gpuprof.emulator.metrics import Code, instruction_metrics, kernel_metrics
+from gpuprof.emulator.metrics import WARPS_LAUNCHED, Code, instruction_metrics, metric_names
 from gpuprof.emulator.model import EmulationOptions, EmulationReport, PerInstruction
 from gpuprof.emulator.sampling import BlockClass, block_classes, choose_more
 from gpuprof.emulator.schedule import run_batch
@@ -172,29 +172,30 @@ def _thread_count(wanted: int | None, image: KernelImage) -> int:
 
 
 def _report(image: KernelImage, context: LaunchContext, strata: list[_Stratum], total: int) -> EmulationReport:
-    code = image.program.instructions
-    counted = [kernel_metrics(Code(stratum.counters, code)) for stratum in strata]
-    ran = sum(stratum.counters.blocks for stratum in strata)
-    weights = [stratum.size / stratum.counters.blocks for stratum in strata]
-    exact = {name: sum(values[name] for values in counted) for name in counted[0]}
-    scaled = {
-        name: round(sum(values[name] * weight for values, weight in zip(counted, weights, strict=True)))
-        for name in counted[0]
-    }
-    per_instruction = _per_instruction(image, strata, weights) if context.options.per_instruction else ()
-    return EmulationReport(exact, scaled, ran, total, per_instruction, context.runtime.text)
-
-
-def _per_instruction(image: KernelImage, strata: list[_Stratum], weights: list[float]) -> tuple[PerInstruction, ...]:
-    """Scaled counts of every instruction that was executed, in the order of the code."""
-    found = []
-    for index in range(len(image.program.instructions)):
-        totals: dict[str, float] = {}
-        for stratum, weight in zip(strata, weights, strict=True):
-            if stratum.counters.warps[index]:
-                values = instruction_metrics(Code(stratum.counters, image.program.instructions), index)
-                for name, value in values.items():
-                    totals[name] = totals.get(name, 0) + value * weight
-        if totals:
-            found.append(PerInstruction(index * 16, {name: round(value) for name, value in totals.items()}))
-    return tuple(found)
+    exact = dict.fromkeys(metric_names(), 0)
+    estimate = dict.fromkeys(metric_names(), 0.0)
+    lines: dict[int, dict[str, float]] = {}
+    for stratum in strata:
+        weight = stratum.size / stratum.counters.blocks
+        exact[WARPS_LAUNCHED] += stratum.counters.launched_warps
+        estimate[WARPS_LAUNCHED] += stratum.counters.launched_warps * weight
+        code = Code(stratum.counters, image.program.instructions)
+        for index, warps in enumerate(stratum.counters.warps):
+            if warps:
+                own = lines.setdefault(index, {})
+                for name, value in instruction_metrics(code, index).items():
+                    exact[name] += value
+                    estimate[name] += value * weight
+                    own[name] = own.get(name, 0) + value * weight
+    per_instruction = tuple(
+        PerInstruction(index * 16, {name: round(value) for name, value in lines[index].items()})
+        for index in sorted(lines)
+    )
+    return EmulationReport(
+        counters=exact,
+        scaled={name: round(value) for name, value in estimate.items()},
+        blocks_run=sum(stratum.counters.blocks for stratum in strata),
+        blocks_total=total,
+        per_instruction=per_instruction if context.options.per_instruction else (),
+        printed=context.runtime.text,
+    )
