@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from gpuprof.report import units
 from gpuprof.report.layout import ALWAYS, Column
-from gpuprof.results.derived import derived_values
+from gpuprof.results.derived import derived_values, describe
 from gpuprof.results.model import Result, Status
 
 #: Short words for occupancy limiters.
@@ -90,8 +90,6 @@ def draw(heads: tuple[Head, ...], rows: tuple[Row, ...]) -> list[Column]:
 
 def value_text(name: str, unit: str | None = None) -> Callable[[Row], str]:
     """The derived value of that name in its unit."""
-    from gpuprof.results.derived import describe
-
     entry = describe(name)
     if entry is None:
         raise KeyError(name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +42,7 @@ def render_counters(run: Run, console: Console, *, lines: bool = False) -> None:
         elif lines:
             _print_lines(counters, console)
         else:
-            print_columns(counter_columns(result, counters), console)
+            print_columns(counter_columns(counters), console)
             _print_reading(result, counters, console)
         console.print()
 
@@ -65,21 +65,18 @@ def _why_none(result: Result) -> str:
     return f"{status_word(result)}: {why}" if result.status is not Status.OK else why
 
 
-def counter_columns(result: Result, counters: Counters) -> list[Column]:
+def counter_columns(counters: Counters) -> list[Column]:
     """Metric and value."""
     names = sorted(counters.values)
-    values = tuple(
-        units.significant(v, 6) if isinstance(v, float) else units.count(v) for v in _values(counters, names)
-    )
     return [
         Column("counter", tuple(names), ALWAYS, right=False, shrink_to=30),
-        Column("value", values, ALWAYS),
+        Column("value", tuple(_plain(counters.values[name]) for name in names), ALWAYS),
     ]
 
 
-def _values(counters: Counters, names: Sequence[str]) -> Iterator[float]:
-    for name in names:
-        yield counters.values[name]
+def _plain(value: float) -> str:
+    """A count whole, a rate or percentage to six digits."""
+    return units.significant(value, 6) if isinstance(value, float) else units.count(value)
 
 
 def _print_reading(result: Result, counters: Counters, console: Console) -> None:
