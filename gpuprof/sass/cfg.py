@@ -21,6 +21,7 @@ _JUMPS = frozenset(("BRA", "JMP"))
 _INDIRECT = frozenset(("BRX", "BRXU", "JMX", "JMXU"))
 _ENDS = frozenset(("EXIT", "RET", "KILL"))
 _CALLS = frozenset(("CALL",))
+_BLOCK_ENDS = _JUMPS | _INDIRECT | _ENDS | _CALLS
 _ROOT = -1
 
 
@@ -206,7 +207,7 @@ def _blocks(function: Function) -> tuple[tuple[Block, ...], tuple[int, ...]]:
 
 
 def _ends_block(instruction: Instruction) -> bool:
-    return is_jump(instruction) or instruction.opcode in _ENDS or instruction.opcode in _INDIRECT
+    return instruction.opcode in _BLOCK_ENDS
 
 
 def _targets(function: Function, instruction: Instruction, index_of: dict[int, int]) -> list[int]:

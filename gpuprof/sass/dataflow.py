@@ -31,6 +31,8 @@ class Dataflow:
 
     graph: Graph
     roles: list[Roles] = field(default_factory=list)
+    #: chains of accumulation by opcode and stretch of code, as ``loops.chain_lengths`` keeps them
+    chains: dict[tuple[str, tuple[int, int, int]], list[int]] = field(default_factory=dict)
     _by_block: dict[tuple[int, Register], tuple[tuple[int, ...], bool]] = field(default_factory=dict)
     _writers: dict[int, dict[Register, list[int]]] = field(default_factory=dict)
 

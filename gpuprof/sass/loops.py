@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from gpuprof.sass.cfg import Graph, Loop, call_name
 from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.model import Instruction, OperandKind, SourceLine
-from gpuprof.sass.opcodes import LOADS, MATH_OPCODES, STORES, Kind, access_bits, guarded, kind_of
+from gpuprof.sass.opcodes import LOADS, MATH_OPCODES, STORES, Kind, access_bits, guarded, is_math, kind_of
 from gpuprof.sass.origins import Tracer
 from gpuprof.sass.roles import Register
 from gpuprof.sass.trip import Trip, trip_of
@@ -109,7 +109,7 @@ def _facts(graph: Graph, flow: Dataflow, tracer: Tracer, loop: Loop) -> LoopFact
         loads=accesses(own, LOADS),
         stores=accesses(own, STORES),
         barriers=sum(one.opcode == "BAR" for one in own),
-        issue_cycles=sum(max(1, one.control.stall) for one in certain),
+        issue_cycles=sum(max(1, one.stall) for one in certain),
         unrolling=_unrolling(graph, flow, loop, math),
         exits=len(loop.exits),
         calls=tuple(dict.fromkeys(name for one in own if (name := call_name(one)) is not None)),
@@ -182,14 +182,21 @@ def block_has_barrier(graph: Graph, block: int) -> bool:
 
 
 def chain_lengths(graph: Graph, flow: Dataflow, indices: Sequence[int], math: str) -> list[int]:
-    """Lengths of the chains in which one result of ``math`` is the addend of the next, in code order."""
+    """Lengths of the chains in which one result of ``math`` goes into the next, in code order. Kept in ``flow``."""
+    key = (math, (indices[0], indices[-1], len(indices)) if indices else (0, 0, 0))
+    if key not in flow.chains:
+        flow.chains[key] = _chains(graph, flow, indices, math)
+    return flow.chains[key]
+
+
+def _chains(graph: Graph, flow: Dataflow, indices: Sequence[int], math: str) -> list[int]:
     code = graph.function.instructions
     chains: list[int] = []
     chain_of: dict[Register, int] = {}  # register -> the chain whose last result it holds
     for index in indices:
         instruction = code[index]
         writes = flow.roles[index].writes
-        if instruction.opcode != math or kind_of(instruction) is Kind.MOVE or not writes:
+        if not writes or not is_math(instruction, math):
             for register in writes:
                 chain_of.pop(register, None)
             continue

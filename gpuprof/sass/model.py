@@ -99,6 +99,11 @@ class Instruction:
         return ".".join((self.opcode, *self.modifiers))
 
     @property
+    def stall(self) -> int:
+        """The stall count alone: cycles until this warp's next instruction may issue."""
+        return self.encoding >> 105 & 15
+
+    @property
     def control(self) -> Control:
         """The control bits, decoded."""
         bits = self.encoding >> 105

@@ -94,13 +94,22 @@ def kind_of_opcode(opcode: str) -> Kind:
 
 def kind_of(instruction: Instruction) -> Kind:
     """The kind of an instruction; idioms count as what they do (``IMAD.MOV`` is a move)."""
-    if instruction.opcode == "IMAD" and instruction.modifiers[:1] == ("MOV",):
+    opcode = instruction.opcode
+    if opcode == "IMAD" and instruction.modifiers[:1] == ("MOV",):
         return Kind.MOVE
-    if instruction.opcode == "HFMA2" and all(operand.is_zero for operand in instruction.operands[1:3]):
-        return Kind.MOVE  # -RZ * RZ + constant: how a constant is put into a register through the half pipe
-    if not instruction.understood:
-        return Kind.OTHER
-    return kind_of_opcode(instruction.opcode)
+    if opcode == "HFMA2" and is_half_constant(instruction):
+        return Kind.MOVE
+    return kind_of_opcode(opcode) if instruction.understood else Kind.OTHER
+
+
+def is_half_constant(instruction: Instruction) -> bool:
+    """``HFMA2 R5, -RZ, RZ, a, b``: how a constant is put into a register through the half pipe."""
+    return all(operand.is_zero for operand in instruction.operands[1:3])
+
+
+def is_math(instruction: Instruction, opcode: str) -> bool:
+    """Whether it is arithmetic of that opcode (and not the constant idiom of HFMA2)."""
+    return instruction.opcode == opcode and (opcode != "HFMA2" or not is_half_constant(instruction))
 
 
 #: Opcodes that are the arithmetic a kernel is about, in the order in which a loop's main one is chosen on a tie.

@@ -16,14 +16,13 @@ from gpuprof.sass.banks import compute_capability
 from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.loops import chain_lengths
 from gpuprof.sass.model import Instruction, Operand, OperandKind
-from gpuprof.sass.opcodes import Kind, kind_of
+from gpuprof.sass.opcodes import is_math
 from gpuprof.sass.roles import destination_count
 
 #: Cycles from issue to the use of a result on the same pipe (section "Dependent-issue latencies" of the notes cited).
 _LATENCY = {"FFMA": 4, "FADD": 4, "FMUL": 4, "IMAD": 4, "HFMA2": 5, "HADD2": 5, "HMUL2": 5, "FFMA2": 4}
 _SLOTS = 3
 _READ_WINDOW = 3
-_BANKS = 2
 
 
 @dataclass(frozen=True)
@@ -67,12 +66,12 @@ def stream_of(flow: Dataflow, indices: Sequence[int], math: str, arch: str) -> S
     code = flow.graph.function.instructions
     part = [code[index] for index in indices]
     runs = _runs(part, math)
-    sources = [operand for one in part if _is(one, math) for operand in _sources(one)]
+    sources = [operand for one in part if is_math(one, math) for operand in _sources(one)]
     pairs = _dependent_pairs(flow, indices, math)
     chains = chain_lengths(flow.graph, flow, indices, math) if math in _LATENCY or math.endswith("MMA") else []
     return Stream(
         math=math,
-        count=sum(_is(one, math) for one in part),
+        count=sum(is_math(one, math) for one in part),
         runs=tuple(runs),
         breakers=dict(Counter(run.broken_by for run in runs if run.broken_by).most_common()),
         operands=len(sources),
@@ -86,15 +85,11 @@ def stream_of(flow: Dataflow, indices: Sequence[int], math: str, arch: str) -> S
     )
 
 
-def _is(instruction: Instruction, math: str) -> bool:
-    return instruction.opcode == math and kind_of(instruction) is not Kind.MOVE
-
-
 def _runs(instructions: Sequence[Instruction], math: str) -> list[Run]:
     runs: list[Run] = []
     start, length = 0, 0
     for instruction in instructions:
-        if _is(instruction, math):
+        if is_math(instruction, math):
             start = start if length else instruction.address
             length += 1
         elif length:
@@ -106,40 +101,40 @@ def _runs(instructions: Sequence[Instruction], math: str) -> list[Run]:
 
 
 def _sources(instruction: Instruction) -> list[Operand]:
-    operands = instruction.operands[destination_count(instruction) :]
-    return [one for one in operands if one.kind is OperandKind.REGISTER and not one.is_zero]
+    return [one for one in instruction.operands[1:] if one.kind is OperandKind.REGISTER and not one.is_zero]
 
 
 def bank_conflict_cycles(instructions: Sequence[Instruction], math: str, arch: str) -> int:
     """Cycles that register reads add to the runs of ``math``, by the model in this module's head."""
-    ports = 2 if compute_capability(arch) < 80 else 1
+    cost = 0.5 if compute_capability(arch) < 80 else 1.0
     cached: list[int | None] = [None] * _SLOTS
-    free = [0.0] * _BANKS
-    now, added = 0.0, 0.0
+    even = odd = now = added = 0.0  # when each bank is free again; the clock; what conflicts added to it
     for instruction in instructions:
-        slots = instruction.operands[destination_count(instruction) :][:_SLOTS]
-        if _is(instruction, math):
-            reads = _bank_reads(slots, cached)
-            for bank, count in enumerate(reads):
-                free[bank] = max(free[bank], now) + count / ports
-            delay = max(0.0, max(free) - now - _READ_WINDOW)
-            added += delay
-            now += delay
+        arithmetic = is_math(instruction, math)
+        first = 1 if arithmetic else destination_count(instruction)
+        slots = instruction.operands[first : first + _SLOTS]
+        if arithmetic:
+            on_even, on_odd = _bank_reads(slots, cached)
+            even = (even if even > now else now) + on_even * cost
+            odd = (odd if odd > now else now) + on_odd * cost
+            delay = (even if even > odd else odd) - now - _READ_WINDOW
+            if delay > 0:
+                added += delay
+                now += delay
         _remember(slots, cached)
-        now += max(1, instruction.control.stall)
+        now += instruction.stall or 1
     return round(added)
 
 
-def _bank_reads(slots: Sequence[Operand], cached: Sequence[int | None]) -> list[int]:
+def _bank_reads(slots: Sequence[Operand], cached: Sequence[int | None]) -> tuple[int, int]:
+    """Distinct registers read from the even and from the odd bank, those in the reuse cache left out."""
     distinct = {
         operand.index
         for slot, operand in enumerate(slots)
         if operand.kind is OperandKind.REGISTER and not operand.is_zero and cached[slot] != operand.index
     }
-    reads = [0] * _BANKS
-    for register in distinct:
-        reads[register % _BANKS] += 1
-    return reads
+    on_odd = sum(register & 1 for register in distinct)
+    return len(distinct) - on_odd, on_odd
 
 
 def _remember(slots: Sequence[Operand], cached: list[int | None]) -> None:
@@ -158,12 +153,14 @@ def _dependent_pairs(flow: Dataflow, indices: Sequence[int], math: str) -> list[
     written: dict[tuple[str, int], int] = {}
     distances = []
     for position, index in enumerate(indices):
-        if _is(code[index], math):
+        arithmetic = is_math(code[index], math)
+        if arithmetic:
             near = [position - written[one] for one in flow.roles[index].reads if one in written]
             if near and min(near) < latency:
                 distances.append(min(near))
         for register in flow.roles[index].writes:
-            written.pop(register, None)
-            if _is(code[index], math):
+            if arithmetic:
                 written[register] = position
+            else:
+                written.pop(register, None)
     return distances

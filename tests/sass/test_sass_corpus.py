@@ -126,7 +126,7 @@ def test_loads_write_as_many_registers_as_their_width(parsed: dict[str, Disassem
 
 @pytest.mark.slow
 def test_live_registers_agree_with_nvdisasm(tmp_path: Path) -> None:
-    """nvdisasm's own count (-plr) is of the registers live around an instruction, ours adds what it writes."""
+    """The peak of nvdisasm's own count (-plr). Where one subroutine has several callers ours is an upper bound."""
     cubin = compile_cubin(DATA / "patterns.cu", "sm_89", tmp_path)
     text = disassemble(cubin, "-c", "-plr", "-lrm", "count")
     code = parse_disassembly(disassemble(cubin))
@@ -137,4 +137,6 @@ def test_live_registers_agree_with_nvdisasm(tmp_path: Path) -> None:
         ours = analyse(function, "sm_89", with_live=True).live
         assert ours is not None
         theirs = max(int(count or 0) for _, count in counts)
-        assert abs(ours.peak - theirs) <= 2, (name, ours.peak, theirs)
+        assert ours.peak >= theirs - 1, name
+        if not function.subroutines:
+            assert ours.peak <= theirs + 1, name
