@@ -42,6 +42,7 @@ def command(config: str, **flags: Any) -> None:
     """
     from gpuprof import experiment as experiments
     from gpuprof.cli.run_progress import make_observer
+    from gpuprof.experiment.overrides import parse_overrides
     from gpuprof.report.console import make_console
     from gpuprof.report.counter_exports import AGREEMENT_EXPORTERS, COUNTER_EXPORTERS
     from gpuprof.report.counter_table import disagreements, render_agreement, render_counters
@@ -49,7 +50,7 @@ def command(config: str, **flags: Any) -> None:
 
     targets = targets_of({name: flags[name] for name in ("json_file", "csv_file", "markdown_file")})
     compared = _compared(flags["compare"])
-    overrides = dict(pair.partition("=")[::2] for pair in flags["overrides"])
+    overrides = parse_overrides(flags["overrides"])
     options = _options(flags, whole=compared)
     experiment = experiments.load(experiments.find_config(config), overrides=overrides, arch=options.arch)
     ncu = ncu_options_of(flags, wanted=compared)

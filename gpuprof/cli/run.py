@@ -59,12 +59,13 @@ def command(config: str, **flags: Any) -> None:
     """
     from gpuprof import experiment as experiments
     from gpuprof.cli.run_progress import make_observer
+    from gpuprof.experiment.overrides import parse_overrides
     from gpuprof.profile.ncu_counters import count_with_ncu, require_ncu, with_ncu
     from gpuprof.profile.run import run_experiment
 
     options, ncu = _options(flags), ncu_options_of(flags)
     path = experiments.find_config(config)
-    experiment = experiments.load(path, overrides=_overrides(flags["overrides"]), arch=options.arch)
+    experiment = experiments.load(path, overrides=parse_overrides(flags["overrides"]), arch=options.arch)
     if ncu is not None:
         require_ncu(experiment, options)
     with make_observer(quiet=_writes_stdout(flags)) as observer:
@@ -130,15 +131,6 @@ def parse_budget(text: str | None) -> int | None:
     if budget < 1:
         raise UsageError(f"--emulate-budget {text!r}: expected a number of thread instructions like 1e8, or all")
     return budget
-
-
-def _overrides(pairs: tuple[str, ...]) -> dict[str, str]:
-    from gpuprof.errors import UsageError
-
-    wrong = next((pair for pair in pairs if "=" not in pair), None)
-    if wrong is not None:
-        raise UsageError(f"--set {wrong!r}: expected NAME=VALUE, as in --set M=512")
-    return dict(pair.split("=", 1) for pair in pairs)
 
 
 def _writes_stdout(flags: Mapping[str, Any]) -> bool:

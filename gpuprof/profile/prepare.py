@@ -17,6 +17,8 @@ from gpuprof.device.jobs import (
     Job,
     KernelCall,
 )
+from gpuprof.errors import UsageError
+from gpuprof.experiment.arguments import check_arguments, pack_scalar
 from gpuprof.experiment.model import (
     Argument,
     BufferArgument,
@@ -25,9 +27,12 @@ from gpuprof.experiment.model import (
     KernelStep,
     Variant,
 )
-from gpuprof.profile.arguments import pack_arguments
 from gpuprof.profile.data import input_key
 from gpuprof.toolchain.model import Build, BuildRequest
+
+
+class ArgumentMismatchError(UsageError):
+    """The YAML's ``args`` and the kernel's parameters do not agree."""
 
 
 def build_request(variant: Variant, step: KernelStep, arch: str, folder: Path | None = None) -> BuildRequest:
@@ -68,6 +73,9 @@ class BuiltVariant:
             arguments = tuple(_host_argument(argument) for argument in step.args)
             return HostCall(step.name, self.libraries[step.name], step.function, arguments, step.timed, step.once)
         build = self.builds[step.name]
+        mistakes = check_arguments(self.variant, step, build.resources.parameters)
+        if mistakes:
+            raise ArgumentMismatchError("; ".join(mistakes))
         return KernelCall(
             name=step.name,
             cubin=build.cubin,
@@ -75,7 +83,7 @@ class BuiltVariant:
             grid=step.grid,
             block=step.block,
             shared_bytes=step.shared_bytes,
-            arguments=pack_arguments(build.demangled, step.args, build.resources.parameters),
+            arguments=tuple(_kernel_argument(argument) for argument in step.args),
             timed=step.timed,
             once=step.once,
         )
@@ -83,6 +91,12 @@ class BuiltVariant:
     def job(self, buffers: tuple[BufferSpec, ...]) -> Job:
         """The job over the given buffers."""
         return Job(self.variant.label, buffers, self.calls())
+
+
+def _kernel_argument(argument: Argument) -> BufferReference | bytes:
+    if isinstance(argument, BufferArgument):
+        return BufferReference(argument.buffer, argument.offset_bytes)
+    return pack_scalar(argument)
 
 
 def _host_argument(argument: Argument) -> BufferReference | HostScalar:

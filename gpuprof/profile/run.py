@@ -17,7 +17,6 @@ from datetime import datetime, timezone
 from gpuprof.errors import BuildError
 from gpuprof.experiment.model import Experiment, KernelStep, Variant
 from gpuprof.profile import assemble
-from gpuprof.profile.arguments import ArgumentMismatchError
 from gpuprof.profile.board import Board, Ready
 from gpuprof.profile.building import BuildsEnded, BuildStage, VariantBuilt
 from gpuprof.profile.data import SharedData
@@ -28,7 +27,7 @@ from gpuprof.profile.lane import Lane, Outcome
 from gpuprof.profile.observer import Observer
 from gpuprof.profile.options import EMULATED_LAUNCH_TIMEOUT, GPU_LAUNCH_TIMEOUT, RunOptions
 from gpuprof.profile.peaks import with_percent
-from gpuprof.profile.prepare import BuiltVariant, fingerprint, same_code_key
+from gpuprof.profile.prepare import ArgumentMismatchError, BuiltVariant, fingerprint, same_code_key
 from gpuprof.profile.reading import CodeRead, CodeReader
 from gpuprof.profile.selection import baseline_of, build_order, select, with_references
 from gpuprof.profile.setup import Setup, prepare_run
@@ -134,7 +133,7 @@ class _Conductor:
         )
         self._builds.start()
         try:
-            self._work(self._start_lanes(bool(runnable)))
+            self._work(self._start_lanes(len(runnable)))
         finally:
             self._reader.close()
         self._finish_unread()
@@ -148,14 +147,14 @@ class _Conductor:
             return "it calls a host library and needs a GPU"
         return None
 
-    def _start_lanes(self, wanted: bool) -> int:
-        names = self._setup.devices.names if wanted else ()
+    def _start_lanes(self, variants: int) -> int:
+        names = self._setup.lanes(variants)
         for name in names:
             lane = Lane(
-                self._supervisor(name),
+                self._supervisor(name, len(names)),
                 self._board,
                 self._data,
-                replace(self._options, devices=self._setup.devices.names),
+                self._options,
                 self._events.put,
                 timed=name != "emulated",
                 announce=lambda label: self._events.put(Announced(label)),
@@ -163,10 +162,10 @@ class _Conductor:
             threading.Thread(target=_run_lane, args=(lane, self._events.put), name=name, daemon=True).start()
         return len(names)
 
-    def _supervisor(self, name: str) -> DeviceSupervisor:
+    def _supervisor(self, name: str, lanes: int) -> DeviceSupervisor:
         default = EMULATED_LAUNCH_TIMEOUT if name == "emulated" else GPU_LAUNCH_TIMEOUT
         supervisor = DeviceSupervisor(
-            self._setup.open_request(name, self._options),
+            self._setup.open_request(name, self._options, lanes),
             self._options.launch_timeout or default,
             self._setup.worker_module,
         )

@@ -143,7 +143,7 @@ def test_exit_codes_and_reasons(faulty: Path) -> None:
     assert "bottom edge" in differs.stdout or "stripe" in differs.stdout or "right edge" in differs.stdout
     mismatch = run_faulty(faulty, "wrong")
     assert mismatch.returncode == 2
-    assert "takes 2 arguments (8 bytes, 8 bytes), and args gives 3" in " ".join(mismatch.stdout.split())
+    assert "takes 2 parameters (bytes: 8, 8), and args gives 3" in " ".join(mismatch.stdout.split())
 
 
 def test_budget_words() -> None:
