@@ -17,9 +17,10 @@ from gpuprof.report.columns import (
     rows_of,
     status_word,
 )
+from gpuprof.report.grouping import grouped
 from gpuprof.report.tables import print_columns
 from gpuprof.report.verdict import verdict
-from gpuprof.report.words import coverage_lines, describe_difference, head_lines, shortened
+from gpuprof.report.words import coverage_lines, describe_difference, head_lines
 from gpuprof.results.model import Run, Status
 
 if TYPE_CHECKING:
@@ -106,11 +107,6 @@ def _expectations(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _warnings(run: Run) -> Iterator[tuple[str, str]]:
-    """Each warning once, with the variants that it concerns."""
-    variants: dict[str, list[str]] = {}
-    for result in run.results:
-        for warning in result.timing.warnings if result.timing else ():
-            variants.setdefault(warning, []).append(result.variant)
-    for warning, names in variants.items():
-        where = "" if len(names) == len(run.results) else f"{shortened(names)}: "
-        yield "yellow", f"warning: {where}{warning}"
+    """Each kind of warning once, with the variants that it concerns."""
+    said = ((r.variant, text) for r in run.results if r.timing is not None for text in r.timing.warnings)
+    yield from (("yellow", f"warning: {line}") for line in grouped(said, len(run.results)))

@@ -76,7 +76,7 @@ def _tools(environment: Environment) -> Iterator[str]:
         yield f"nvcc {environment.nvcc}"
     if environment.driver and environment.device == "gpu":
         yield f"driver {environment.driver}"
-    clock = environment.clocks_mhz.get("sm")
+    clock = environment.clocks_mhz.get("sm_during", environment.clocks_mhz.get("sm"))
     if clock is not None:
         yield f"SM clock {units.significant(clock)} MHz"
 
