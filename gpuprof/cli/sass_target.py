@@ -8,6 +8,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -127,13 +128,26 @@ def _from_source(request: Request) -> Subject:
     """A kernel by name, or a source file. An experiment that launches it tells defines, template values and block."""
     from gpuprof.cli.kernel_target import find_target
 
-    target = find_target(request.target, request.kernel)
-    known = None if request.kernel or Path(request.target).is_file() else _first_use(target.source)
+    known = None
+    if request.kernel is None and not Path(request.target).is_file():
+        source = _source_named(request.target)
+        known = _first_use(source) if source is not None else None
     if known is None:
+        target = find_target(request.target, request.kernel)
         return _built(request, target.source, target.kernel, request.block, 0, {}, (), ())
     variant, step, config = known
     subject = _build_step(request, variant, step)
-    return replace(subject, origin=f"{target.source.name} as {config.name} launches it ({variant.label})")
+    return replace(subject, origin=f"{step.source.name} as {config.name} launches it ({variant.label})")
+
+
+def _source_named(name: str) -> Path | None:
+    """The source of a kernel here or among the bundled ones; None when the name is a function's."""
+    from gpuprof.experiment import bundled
+
+    try:
+        return bundled.find_kernel(name)
+    except UsageError:
+        return None
 
 
 def _first_use(source: Path) -> tuple[Variant, KernelStep, Path] | None:
@@ -141,7 +155,7 @@ def _first_use(source: Path) -> tuple[Variant, KernelStep, Path] | None:
     from gpuprof import experiment as experiments
     from gpuprof.experiment import bundled
 
-    for config in sorted(bundled.configs(), key=lambda path: (path.stem != source.stem, path.stem)):
+    for config in sorted(bundled.configs(), key=lambda path: (-_alike(path.stem, source.stem), path.stem)):
         if source.stem not in config.read_text(encoding="utf-8", errors="replace"):
             continue
         try:
@@ -153,6 +167,12 @@ def _first_use(source: Path) -> tuple[Variant, KernelStep, Path] | None:
             if step is not None and step.source.name == source.name:
                 return variant, step, config
     return None
+
+
+def _alike(first: str, second: str) -> int:
+    """How many letters two names begin with alike."""
+    same = (one == other for one, other in zip(first, second, strict=False))
+    return sum(1 for _ in takewhile(bool, same))
 
 
 def _build_step(request: Request, variant: Variant, step: KernelStep) -> Subject:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 _MOST_GROUPS = 6
 _MOST_LOOPS = 12
 _HEAD_STYLE = "bold"
+_KEEP = "\u00a0"  #: a blank at which no line is folded
 
 
 def print_analysis(head: KernelHead, analysis: Analysis, console: Console, *, findings: int = 3) -> None:
@@ -68,7 +69,7 @@ def _head_lines(head: KernelHead, analysis: Analysis) -> Iterator[str]:
     yield ", ".join(part for part in parts if part)
     if head.occupancy:
         yield head.occupancy
-    yield "mix: " + ", ".join(f"{name} {count}" for name, count in list(analysis.kinds.items())[:9])
+    yield "mix: " + ", ".join(f"{name}{_KEEP}{count}" for name, count in list(analysis.kinds.items())[:9])
     if analysis.function.subroutines:
         yield "subroutines: " + ", ".join(sorted(set(analysis.graph.subroutine_of.values())))
     if analysis.not_understood:
@@ -261,7 +262,7 @@ def _line(console: Console, text: str) -> None:
         break_long_words=False, break_on_hyphens=False,
     )  # fmt: skip
     for line in folded:
-        console.print(Text(line), soft_wrap=True)
+        console.print(Text(line.replace(_KEEP, " ")), soft_wrap=True)
 
 
 def print_listing(
