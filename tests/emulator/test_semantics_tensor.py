@@ -106,6 +106,27 @@ def test_imma_saturates_only_when_told() -> None:
     assert lanes.registers["R20"][0, 0, 0] == 0x7FFFFFFF
 
 
+@pytest.mark.parametrize(("name", "rows", "depth"), [("BMMA.88128.XOR.POPC", 8, 4), ("BMMA.168256.AND.POPC", 16, 8)])
+def test_one_bit_products(name: str, rows: int, depth: int) -> None:
+    a, b = (RANDOM.integers(0, 2**32, (count, depth), np.uint32) for count in (rows, 8))
+    lanes = SmallLanes(1, 1)
+    halves = rows // 8
+    for q in range(rows * depth // 32):
+        column, half = divmod(q, halves)
+        words = [a[lane // 4 + 8 * half, lane % 4 + 4 * column] for lane in range(32)]
+        lanes.registers[f"R{4 + q}"] = np.array(words, np.uint32).reshape(1, 1, 32)
+    for q in range(depth // 4):
+        words = [b[lane // 4, lane % 4 + 4 * q] for lane in range(32)]
+        lanes.registers[f"R{8 + q}"] = np.array(words, np.uint32).reshape(1, 1, 32)
+    execute(f"{name} R12, R4.ROW, R8.COL, RZ", lanes)
+    combine = (lambda x, y: x ^ y) if "XOR" in name else (lambda x, y: x & y)
+    for lane in range(32):
+        for q in range(rows // 4):
+            row, column = lane // 4 + 8 * (q >> 1), 2 * (lane % 4) + (q & 1)
+            want = sum(int(combine(x, y)).bit_count() for x, y in zip(a[row].tolist(), b[column].tolist(), strict=True))
+            assert lanes.registers[f"R{12 + q}"][0, 0, lane] == want
+
+
 def test_dmma() -> None:
     a, b, c = RANDOM.normal(size=(8, 4)), RANDOM.normal(size=(4, 8)), RANDOM.normal(size=(8, 8))
     lanes = SmallLanes(1, 1)

@@ -14,6 +14,7 @@ from gpuprof.emulator.semantics.exact import _directed
 from gpuprof.emulator.semantics.forms import allow, arithmetic_form, expect_sources, pick
 from gpuprof.emulator.semantics.narrow import (
     SMALL_FLOATS,
+    SmallFloat,
     bfloat_to_single,
     decode_small,
     encode_small,
@@ -318,6 +319,8 @@ def _small_floats(insn: Decoded, how: str, name: str) -> Execute:
             lanes.set_u32(form.result, narrow(low) | narrow(high).astype(np.uint32) << np.uint32(16))
 
         return unpack
+    if how == "UNPACK_B_MERGE_C":
+        return _halves_to_small(insn, kind)
     if how != "PACK_AB_MERGE_C":
         raise NotCovered(f"{insn.instruction.mnemonic}: {how}")
     expect_sources(insn, form, 3)
@@ -328,6 +331,22 @@ def _small_floats(insn: Decoded, how: str, name: str) -> Execute:
         high, low = (encode_small(rectify(lanes.f32(source)), kind).astype(np.uint32) for source in (a, b))
         pair = low | high << np.uint32(8)
         lanes.set_u32(form.result, pair | lanes.u32(c) << np.uint32(16))
+
+    return pack
+
+
+def _halves_to_small(insn: Decoded, kind: SmallFloat) -> Execute:
+    """The two halves of b to 8-bit floats, below the bits of c."""
+    form = arithmetic_form(insn)
+    expect_sources(insn, form, 2)
+    b, c = form.sources
+    widen = bfloat_to_single if insn.has("BF16") else half_to_single
+    rectify = _rectified if insn.has("RELU") else (lambda value: value)
+
+    def pack(lanes: Lanes) -> None:
+        low, high = (widen((lanes.raw(b) >> np.uint32(place)).astype(np.uint16)) for place in (0, 16))
+        codes = [encode_small(rectify(value), kind).astype(np.uint32) for value in (low, high)]
+        lanes.set_u32(form.result, codes[0] | codes[1] << np.uint32(8) | lanes.u32(c) << np.uint32(16))
 
     return pack
 

@@ -17,7 +17,7 @@ import numpy as np
 from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered, semantics
 from gpuprof.emulator.semantics.forms import allow, arithmetic_form
 from gpuprof.emulator.semantics.interpolation import interpolator
-from gpuprof.emulator.semantics.narrow import half_to_single, to_half
+from gpuprof.emulator.semantics.narrow import bfloat_to_single, half_to_single, to_bfloat, to_half
 from gpuprof.emulator.semantics.rounding import SMALLEST_NORMAL, canonical, flush, single
 
 if TYPE_CHECKING:
@@ -200,7 +200,7 @@ HIGH_WORD: dict[str, Callable[[U32], U32]] = {"RCP64H": reciprocal_64h, "RSQ64H"
 @semantics("MUFU", "UMUFU")
 def mufu(insn: Decoded) -> Execute:
     """One of the functions above; RCP64H and RSQ64H take and give the high word of a double."""
-    allow(insn, FUNCTIONS, HIGH_WORD, ("F16", "FTZ"))
+    allow(insn, FUNCTIONS, HIGH_WORD, ("F16", "BF16", "FTZ"))
     form = arithmetic_form(insn)
     name = insn.modifiers[0]
     if len(form.sources) != 1 or (name not in FUNCTIONS and name not in HIGH_WORD):
@@ -210,21 +210,22 @@ def mufu(insn: Decoded) -> Execute:
         of_word = HIGH_WORD[name]
         return lambda lanes: lanes.set_u32(form.result, of_word(lanes.f32(source).view(np.uint32)))
     function = FUNCTIONS[name]
-    if insn.has("F16"):
+    if insn.has("F16", "BF16"):
         return _half(insn, function)
     return lambda lanes: lanes.set_u32(form.result, function(lanes.f32(source)))
 
 
 def _half(insn: Decoded, function: Callable[[F32], U32]) -> Execute:
-    """FP16 in the half that the operand names to FP16 in the low half, cut; what is beyond the range is infinite."""
+    """FP16 (BF16) in the half that the operand names to the same in the low half, cut; beyond the range: infinite."""
     form = arithmetic_form(insn)
     source = form.sources[0]
     shift = np.uint32(16 if "H1_H1" in source.suffixes else 0)
+    widen, narrow = (bfloat_to_single, to_bfloat) if insn.has("BF16") else (half_to_single, to_half)
 
     def execute(lanes: Lanes) -> None:
-        value = half_to_single((lanes.f32(source).view(np.uint32) >> shift).astype(np.uint16))
+        value = widen((lanes.f32(source).view(np.uint32) >> shift).astype(np.uint16))
         single = function(value).view(np.float32)
-        bits = to_half(single, "RZ")
-        lanes.set_u32(form.result, np.where(np.abs(single) >= 65536, to_half(single), bits).astype(np.uint32))
+        beyond = np.isinf(widen(narrow(single))) & (np.abs(single) >= 65536)
+        lanes.set_u32(form.result, np.where(beyond, narrow(single), narrow(single, "RZ")).astype(np.uint32))
 
     return execute

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered, semantics
 from gpuprof.emulator.semantics.forms import (
+    FALSE,
     allow,
     arithmetic_form,
     expect_sources,
@@ -84,10 +85,17 @@ def r2p(insn: Decoded) -> Execute:
 
 @semantics("R2UR")
 def r2ur(insn: Decoded) -> Execute:
-    """URd = the value of the first lane that executes it (the compiler uses it on values that are the same in all)."""
+    """URd = the value of the first lane that executes it (the compiler uses it on values that are the same in all).
+
+    The form ``R2UR P1, URZ, Ra`` of sm_80 to sm_89 guards, as ``@!P1 BRA.DIV``, the test whether all lanes of a mask
+    are here. What P1 says there is not published; false makes the test, which is right whichever lanes are here.
+    """
     allow(insn, ("OR",))
     form = arithmetic_form(insn)
-    if wanted(form.predicate_results)[0] is not None:
+    predicate = wanted(form.predicate_results)[0]
+    if predicate is not None and form.result.is_zero:
+        return lambda lanes: lanes.set_predicate(predicate, FALSE)
+    if predicate is not None:
         raise NotCovered(f"{insn.instruction.text}: the predicate result of R2UR")
     expect_sources(insn, form, 1)
     source = form.sources[0]

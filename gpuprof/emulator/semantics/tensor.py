@@ -19,6 +19,7 @@ import numpy as np
 from gpuprof.emulator.semantics.accumulate import tensor_sum
 from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered, semantics
 from gpuprof.emulator.semantics.forms import allow
+from gpuprof.emulator.semantics.logic import population
 from gpuprof.emulator.semantics.narrow import bfloat_to_single, half_to_single, to_half
 
 if TYPE_CHECKING:
@@ -181,6 +182,30 @@ def _integer_parts(bits: int, signed: bool) -> Callable[[U32], F64]:
         return np.where(parts >= 8, whole - 16, whole) if signed else whole
 
     return nibbles
+
+
+#: Shape word -> (rows, words of 32 bits along K) of the one-bit products.
+BMMA_SHAPES = {"88128": (8, 4), "168128": (16, 4), "168256": (16, 8)}
+
+
+@semantics("BMMA")
+def bmma(insn: Decoded) -> Execute:
+    """D = C + the number of bits set in A xor B (or A and B) along K."""
+    allow(insn, BMMA_SHAPES, ("XOR", "AND", "POPC", "ROW", "COL"))
+    if insn.modifiers[0] not in BMMA_SHAPES:
+        raise NotCovered(insn.instruction.mnemonic)
+    rows, depth = BMMA_SHAPES[insn.modifiers[0]]
+    combine = np.bitwise_xor if insn.has("XOR") else np.bitwise_and
+    result, a, b, c = insn.operands[:4]
+
+    def execute(lanes: Lanes) -> None:
+        left = left_matrix(words(lanes, a, rows * depth // 32)[..., None], rows)
+        right = right_matrix(words(lanes, b, depth // 4)[..., None])
+        bits = population(combine(left[..., :, None, :], right[..., None, :, :]))
+        addend = result_matrix(words(lanes, c, rows // 4), rows)
+        _store_words(lanes, result, bits.sum(axis=-1, dtype=np.uint32) + addend)
+
+    return execute
 
 
 @semantics("DMMA")
