@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 import os
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -28,8 +28,6 @@ from gpuprof.toolchain.tools import Toolchain
 
 #: Of a sweep with many wrong points, so many are named.
 SHOWN_MISTAKES = 8
-
-
 #: Emulators at once: each holds its own copy of the buffers.
 MOST_EMULATORS = 4
 

@@ -59,7 +59,7 @@ def test_two_hundred_variants_of_which_nine_misbehave(config: Path) -> None:
         "gives_nan": (Status.DIFFERS, ["1 of 4,096", "y[100]: got nan"]),
         "changes_its_input": (Status.DIFFERS, ["input x was changed, first at [3]"]),
         "out_of_memory": (Status.LAUNCH_FAILED, ["memory"]),
-        "wrong_arguments": (Status.LAUNCH_FAILED, ["takes 4 arguments"]),
+        "wrong_arguments": (Status.LAUNCH_FAILED, ["takes 4 parameters"]),
     }
     for name, (status, words) in expected.items():
         assert table[name].status is status, table[name]

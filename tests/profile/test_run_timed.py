@@ -72,7 +72,7 @@ def test_every_bad_variant_costs_its_own_row_and_the_good_ones_are_timed(config:
         "gives_nan": (Status.DIFFERS, "y[100]: got nan"),
         "changes_its_input": (Status.DIFFERS, "input x was changed, first at [3]"),
         "out_of_memory": (Status.LAUNCH_FAILED, "bytes asked"),
-        "wrong_arguments": (Status.LAUNCH_FAILED, "takes 4 arguments"),
+        "wrong_arguments": (Status.LAUNCH_FAILED, "takes 4 parameters"),
     }
     for name, (status, words) in expected.items():
         assert table[name].status is status, name

@@ -24,7 +24,7 @@ BAD = {
     "gives_nan": "1 of 4,096",
     "changes_its_input": "input x was changed",
     "out_of_memory": "memory",
-    "wrong_arguments": "takes 4 arguments",
+    "wrong_arguments": "takes 4 parameters",
 }
 
 
