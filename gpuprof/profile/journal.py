@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from gpuprof.errors import StoreError
-from gpuprof.results.json import from_json, write_run
+from gpuprof.results.json import RunEncoder, from_json, write_whole
 from gpuprof.results.model import Result, Run, Status
 
 #: Seconds between two writes at least: a sweep of short variants is not spent on writing all earlier rows again.
@@ -30,21 +31,24 @@ def journal_path(config: Path) -> Path:
 class Journal:
     """Writes the run to every path, by write and rename."""
 
-    def __init__(self, paths: tuple[Path, ...]) -> None:
+    def __init__(self, paths: tuple[Path, ...], clock: Callable[[], float] = time.monotonic) -> None:
         self._paths = paths
-        self._next = 0.0  #: on the monotonic clock
+        self._clock = clock
+        self._encoder = RunEncoder()
+        self._next = -math.inf  #: on the clock
 
     def due(self) -> bool:
         """Is it time to write again? A killed run loses the rows of the last ``WRITE_INTERVAL`` at most."""
-        return time.monotonic() >= self._next
+        return self._clock() >= self._next
 
     def write(self, run: Run) -> None:
         """Write it now; raises StoreError for a path that cannot be written."""
-        started = time.monotonic()
+        started = self._clock()
+        text = self._encoder.to_json(run) + "\n"
         for path in self._paths:
             path.parent.mkdir(parents=True, exist_ok=True)
-            write_run(run, path)
-        ended = time.monotonic()
+            write_whole(text, path)
+        ended = self._clock()
         self._next = ended + max(WRITE_INTERVAL, (ended - started) / WRITE_SHARE)
 
 

@@ -15,14 +15,14 @@ import os
 import secrets
 import types
 from collections.abc import Callable, Mapping
-from dataclasses import MISSING, fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass, replace
 from enum import Enum
 from functools import cache
 from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from gpuprof.errors import StoreError
-from gpuprof.results.model import SCHEMA_VERSION, Run
+from gpuprof.results.model import SCHEMA_VERSION, Result, Run
 
 #: Larger files are refused unread: a run of 10,000 variants with every sample stays far below.
 MAXIMUM_BYTES = 1 << 30
@@ -33,6 +33,30 @@ _WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 def to_json(run: Run, *, indent: int | None = 2) -> str:
     """The run as JSON text, keys in the order of the model."""
     return json.dumps(encode(run), indent=indent, ensure_ascii=False, allow_nan=False)
+
+
+class RunEncoder:
+    """``to_json`` for a run that grows: what was encoded before is not encoded again."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, tuple[Result, str]] = {}
+
+    def to_json(self, run: Run) -> str:
+        """Exactly the text of ``to_json``."""
+        text = to_json(replace(run, results=()))
+        if not run.results:
+            return text
+        rows = ",\n    ".join(self._row(result) for result in run.results)
+        # line breaks within strings are escaped, so that this line can be no part of one
+        return text.replace('\n  "results": []', f'\n  "results": [\n    {rows}\n  ]', 1)
+
+    def _row(self, result: Result) -> str:
+        known = self._rows.get(result.variant)
+        if known is not None and known[0] is result:
+            return known[1]
+        text = json.dumps(encode(result), indent=2, ensure_ascii=False, allow_nan=False).replace("\n", "\n    ")
+        self._rows[result.variant] = (result, text)
+        return text
 
 
 def from_json(text: str, *, origin: str = "this text") -> Run:
