@@ -25,6 +25,12 @@ THROTTLE_SHARE = 0.75
 MOST_DISCARDED_TURNS = 10
 
 
+#: A GPU that idled this long has lowered its clocks; this much work, or a clock that stands still, raises them again.
+IDLE_SECONDS = 0.5
+WARM_UP_SECONDS = 0.25
+MOST_WARM_UP_SECONDS = 2.0
+
+
 @dataclass
 class Track:
     """One variant's samples so far."""
@@ -75,6 +81,7 @@ class TimingPool:
         self._active: list[str] = []
         self._round = 0
         self._clock_mhz = 0.0
+        self._last_turn = -math.inf
         self.running = ""
 
     def add(self, label: str, baseline: str | None, iters: int | None) -> None:
@@ -116,14 +123,31 @@ class TimingPool:
         turns = [label for label in self._active if label not in waiting][:ROUND_SIZE]
         companions = [self._tracks[label].baseline for label in turns]
         extra = [label for label in dict.fromkeys(companions) if label and label in self._tracks]
-        for label in [*(label for label in extra if label not in turns), *turns]:
+        order = [*(label for label in extra if label not in turns), *turns]
+        if order and time.perf_counter() - self._last_turn > IDLE_SECONDS:
+            self._warm_up(self._tracks[order[0]])
+        for label in order:
             self._turn(self._tracks[label])
         return tuple(label for label in turns if self._tracks[label].rule.finished)
 
-    def _turn(self, track: Track) -> None:
+    def _ask(self, track: Track, count: int) -> Sampled:
         self.running = track.label
+        sampled = self._sample(Sample(track.label, self._options.protocol, count, self._options.batch))
+        self._last_turn = time.perf_counter()
+        return sampled
+
+    def _warm_up(self, track: Track) -> None:
+        """Samples that count for nothing, until the clock has risen."""
+        started, before = time.perf_counter(), None
+        while (spent := time.perf_counter() - started) < MOST_WARM_UP_SECONDS:
+            clock = self._ask(track, 1).clock_mhz
+            if spent > WARM_UP_SECONDS and clock == before:
+                return
+            before = clock
+
+    def _turn(self, track: Track) -> None:
         started = time.perf_counter()
-        sampled = self._sample(Sample(track.label, self._options.protocol, track.turn_size(), self._options.batch))
+        sampled = self._ask(track, track.turn_size())
         wall = time.perf_counter() - started
         self._clock_mhz = max(self._clock_mhz, sampled.clock_mhz or 0.0)
         track.throttle_reasons.update(sampled.throttle_reasons)

@@ -7,12 +7,19 @@ from collections.abc import Callable
 import pytest
 
 from gpuprof.errors import LaunchError
+from gpuprof.profile import pool as pool_module
 from gpuprof.profile.advice import timing_warnings
 from gpuprof.profile.messages import Sample, Sampled
 from gpuprof.profile.options import TimingOptions
 from gpuprof.profile.pool import ROUND_SIZE, ROUNDS, TimingPool
 
 FIXED = TimingOptions(iters=50)
+
+
+@pytest.fixture(autouse=True)
+def _no_warm_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The synthetic clock needs none, and its order is what most tests look at."""
+    monkeypatch.setattr(pool_module, "IDLE_SECONDS", float("inf"))
 
 
 class Clock:
@@ -100,6 +107,18 @@ def test_a_clock_that_stays_low_does_not_hang_the_run() -> None:
     pool = TimingPool(FIXED, Clock({"a": 1.0}, mhz=lambda now: 1980.0 if now == 0 else 900.0))
     pool.add("a", None, None)
     assert run_all(pool) == ["a"]
+
+
+def test_a_gpu_that_idled_is_warmed_up_and_those_samples_do_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pool_module, "IDLE_SECONDS", 0.5)
+    monkeypatch.setattr(pool_module, "WARM_UP_SECONDS", 0.0)
+    rising = Clock({"a": 1.0}, mhz=lambda now: min(1980.0, 400.0 + 100 * now))
+    pool = TimingPool(FIXED, rising)
+    pool.add("a", None, None)
+    run_all(pool)
+    assert len(pool.track("a").samples) == 50
+    assert pool.track("a").discarded == 0
+    assert set(pool.track("a").clocks_mhz) == {1980.0}  # no turn was taken while the clock rose
 
 
 def test_an_error_names_the_variant_that_was_running() -> None:
