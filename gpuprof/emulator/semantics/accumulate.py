@@ -24,7 +24,7 @@ from gpuprof.emulator.semantics.narrow import half_to_single, to_half
 from gpuprof.emulator.semantics.rounding import round_double
 
 if TYPE_CHECKING:
-    from gpuprof.emulator.semantics.base import F64
+    from gpuprof.emulator.semantics.base import F32, F64
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,10 @@ ADDERS: dict[int, Adder] = {
     120: Adder(16, 25),
 }
 NEWEST = 120
-#: The exponent of a zero: below every other.
+#: The exponent of a zero factor: below every sum of two others.
 LOWEST = -1000
+#: Exponents of products within which float32 holds them exactly, and their scaling.
+NARROW_RANGE = 90
 
 
 def tensor_sum(left: Any, right: Any, addend: Any, *, arch: int, narrow: bool, smallest: int = -126) -> F64:
@@ -55,28 +57,112 @@ def tensor_sum(left: Any, right: Any, addend: Any, *, arch: int, narrow: bool, s
     ``smallest`` is the exponent of the factors' smallest normal number, which their denormals keep.
     """
     adder = ADDERS.get(arch, ADDERS[NEWEST])
-    total = addend.astype(np.float64)
-    factors = [value.astype(np.float64) for value in (left, right)]
-    exponents = [np.maximum(np.frexp(value)[1] - 1, smallest) for value in factors]
-    for start in range(0, factors[0].shape[-1], adder.block):
+    shape = addend.shape
+    # The warps go last, so that numpy's inner loops are long, and a few at a time, so that they stay in the cache.
+    totals = np.ascontiguousarray(addend.reshape(-1, *shape[-2:]).transpose(1, 2, 0), dtype=np.float64)
+    first, second = (_warps_last(value) for value in (left, right))
+    for warp in range(0, totals.shape[-1], WARPS_AT_ONCE):
+        some = slice(warp, warp + WARPS_AT_ONCE)
+        rows, columns = (np.ascontiguousarray(value[..., some], dtype=np.float32) for value in (first, second))
+        totals[..., some] = _sum_of_blocks(rows, columns, totals[..., some], adder, smallest, narrow=narrow)
+    return totals.transpose(2, 0, 1).reshape(shape)
+
+
+WARPS_AT_ONCE = 64
+
+
+def _sum_of_blocks(first: F32, second: F32, total: F64, adder: Adder, smallest: int, *, narrow: bool) -> F64:
+    """(K, 16, warps) and (K, 8, warps) into (16, 8, warps), a block of K after the other."""
+    exponents = [_exponents(value, smallest) for value in (first, second)]
+    for start in range(0, len(first), adder.block):
         part = slice(start, start + adder.block)
-        products = factors[0][..., :, None, part] * factors[1][..., None, :, part]
-        places = exponents[0][..., :, None, part] + exponents[1][..., None, :, part]
-        total = _add_block(products, places, total, adder, narrow=narrow)
+        block = _Block(first[part, :, None], second[part, None], exponents[0][part, :, None], exponents[1][part, None])
+        total = _rounded(_add_block(block, total, adder), narrow=narrow)
     return total
 
 
-def _add_block(products: F64, places: Any, total: F64, adder: Adder, *, narrow: bool) -> F64:
-    """One block added to the total; ``places`` are the sums of the factors' exponents."""
-    own = np.where(total == 0, LOWEST, np.maximum(np.frexp(total)[1] - 1, -126))
-    top = np.maximum(np.where(products == 0, LOWEST, places).max(axis=-1), own)
-    unit = np.ldexp(1.0, top - adder.bits)
-    with np.errstate(invalid="ignore", over="ignore"):
-        kept = np.trunc(products / unit[..., None]).sum(axis=-1) + np.trunc(total / unit)
-        value = kept * unit
-        special = ~np.isfinite(products.sum(axis=-1) + total)
-        if special.any():
-            value = np.where(special, products.sum(axis=-1) + total, value)
+def _warps_last(value: Any) -> Any:
+    """(…, rows, K) -> (K, rows, all the rest)."""
+    return value.reshape(-1, *value.shape[-2:]).transpose(2, 1, 0)
+
+
+@dataclass(frozen=True)
+class _Block:
+    """Factors and their exponents: (k, 16, 1, warps) and (k, 1, 8, warps)."""
+
+    left: F32
+    right: F32
+    left_exponents: Any
+    right_exponents: Any
+
+
+def _exponents(value: F32, smallest: int) -> Any:
+    exponent = ((value.view(np.int32) >> np.int32(23)).astype(np.int16) & np.int16(255)) - np.int16(127)
+    np.maximum(exponent, np.int16(smallest), out=exponent)
+    exponent[value == 0] = LOWEST
+    return exponent
+
+
+def _add_block(block: _Block, total: F64, adder: Adder) -> F64:
+    """One block added to the total, before the last rounding."""
+    top = np.where(total == 0, 2 * LOWEST, np.maximum(np.frexp(total)[1] - 1, -126)).astype(np.int16)
+    place = np.empty_like(top)
+    for left, right in zip(block.left_exponents, block.right_exponents, strict=True):
+        np.add(left, right, out=place)
+        np.maximum(top, place, out=top)
+    finite = np.isfinite(block.left).all() and np.isfinite(block.right).all() and np.isfinite(total).all()
+    if not finite:
+        return _special_sum(block, total, top, adder)
+    top = np.maximum(top, -NARROW_RANGE) if np.max(top) < NARROW_RANGE and not _is_tiny(top) else top
+    return _aligned_sum(block, total, top, adder)
+
+
+def _is_tiny(top: Any) -> bool:
+    """Whether a sum that is not zero has its largest term below the range of the quick way."""
+    return bool(((top < -NARROW_RANGE) & (top > LOWEST)).any())
+
+
+def _aligned_sum(block: _Block, total: F64, top: Any, adder: Adder) -> F64:
+    """Every term as a whole number of units, cut towards zero; float32 and int32 where the exponents allow it."""
+    scale = np.ldexp(1.0, adder.bits - top.astype(np.int32))
+    quick = bool((top >= -NARROW_RANGE).all() and (top < NARROW_RANGE).all())
+    kind, whole = (np.float32, np.int32) if quick else (np.float64, np.int64)
+    factor = scale.astype(kind)
+    kept = np.trunc(total * scale)
+    term, units = np.empty(total.shape, kind), np.empty(total.shape, whole)
+    # A term is below 2^27 units: eight of them fit 32 bits.
+    for start in range(0, len(block.left), 8):
+        partial = np.zeros(total.shape, whole)
+        for left, right in zip(block.left[start : start + 8], block.right[start : start + 8], strict=True):
+            np.multiply(left, right, out=term, dtype=kind)
+            np.multiply(term, factor, out=term)
+            np.copyto(units, term, casting="unsafe")
+            np.add(partial, units, out=partial)
+        kept += partial
+    return kept / scale
+
+
+def _special_sum(block: _Block, total: F64, top: Any, adder: Adder) -> F64:
+    """With infinities and NaN among the terms: those sums as IEEE has them, the others as ever."""
+    plain = total.copy()
+    for left, right in zip(block.left, block.right, strict=True):
+        plain = plain + np.multiply(left, right, dtype=np.float64)
+    special = ~np.isfinite(plain)
+    clean = _Block(
+        np.where(np.isfinite(block.left), block.left, np.float32(0)),
+        np.where(np.isfinite(block.right), block.right, np.float32(0)),
+        block.left_exponents,
+        block.right_exponents,
+    )
+    aligned = _aligned_sum(clean, np.where(np.isfinite(total), total, 0.0), np.clip(top, -500, 500), adder)
+    return np.where(special, plain, aligned)
+
+
+def _rounded(value: F64, *, narrow: bool) -> F64:
+    """To FP16 (nearest even), or cut to float32."""
     if narrow:
         return half_to_single(to_half(value)).astype(np.float64)
+    magnitude = np.abs(value)
+    if (((magnitude >= 2.0**-126) & (magnitude < 2.0**127)) | (value == 0)).all():
+        return (value.view(np.int64) & ~np.int64(0x1FFFFFFF)).view(np.float64)
     return round_double(value, None, "RZ").astype(np.float64)
