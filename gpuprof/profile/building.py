@@ -77,8 +77,10 @@ class BuildStage:
         self._thread.start()
 
     def stop(self) -> None:
-        """Build nothing more; nvcc processes are ended at the next one that finishes."""
-        self._stopped.set()
+        """Build nothing more; nvcc processes are ended."""
+        if not self._stopped.is_set():
+            self._stopped.set()
+            self._builder.stop()
 
     def _run(self) -> None:
         try:

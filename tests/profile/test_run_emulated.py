@@ -139,3 +139,31 @@ def test_resume_without_an_earlier_run_says_so(config: Path, tmp_path: Path) -> 
     done = subprocess.run(command(config, tmp_path / "none.json", "--resume"), capture_output=True, text=True)
     assert done.returncode == 1
     assert "--resume: there is no earlier run" in done.stderr
+
+
+@pytest.mark.parametrize("interrupts", [1, 2])
+def test_ctrl_c_while_nvcc_works_ends_at_once(tmp_path: Path, interrupts: int) -> None:
+    lines = [f"__device__ float f{n}(float x) {{ return x * {n} + sinf(x) * cosf(x + {n}); }}" for n in range(4000)]
+    body = "\n".join(f"  y[{n}] = f{n}(x[{n}]);" for n in range(4000))
+    source = f'{chr(10).join(lines)}\nextern "C" __global__ void k(const float *x, float *y)\n{{\n{body}\n}}\n'
+    (tmp_path / "slow.cu").write_text(source)
+    (tmp_path / "slow.yaml").write_text(
+        "sizes: {n: 4000}\n"
+        "buffers: {x: {dtype: float32, shape: [n], fill: 1}, y: {dtype: float32, shape: [n], output: true}}\n"
+        "variants: {k: {source: slow.cu, kernel: k, block: 1, grid: 1, args: [x, y]}}\n"
+    )
+    command = [sys.executable, "-m", "gpuprof", "run", "slow.yaml", "--device", "emulated", "--no-history"]
+    environment = {**os.environ, "GPUPROF_CACHE_DIR": str(tmp_path / "cache")}
+    process = subprocess.Popen(
+        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    time.sleep(4)
+    assert process.poll() is None, "the source is too easy: nvcc has finished"
+    started = time.monotonic()
+    for _ in range(interrupts):
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.3)
+    _, errors = process.communicate(timeout=60)
+    # -2: the second one came while Python was leaving, and ended it as a shell's 130
+    assert process.returncode in ((130,) if interrupts == 1 else (130, -signal.SIGINT)), errors
+    assert time.monotonic() - started < 10
