@@ -15,7 +15,7 @@ error of a block is below (terms + 2) units of the last kept place.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 class Adder:
     """One generation's adder."""
 
-    block: int  #: products added at once
+    block: int  #: products of 16-bit factors added at once; of TF32, half as many
     bits: int  #: fraction bits kept below the largest term's leading bit
 
 
@@ -51,12 +51,16 @@ LOWEST = -1000
 NARROW_RANGE = 90
 
 
-def tensor_sum(left: Any, right: Any, addend: Any, *, arch: int, narrow: bool, smallest: int = -126) -> F64:
+def tensor_sum(
+    left: Any, right: Any, addend: Any, *, arch: int, narrow: bool, smallest: int = -126, wide: bool = False
+) -> F64:
     """(…, 16, K) times (…, 8, K) transposed, plus (…, 16, 8): as doubles that are representable in the result type.
 
-    ``smallest`` is the exponent of the factors' smallest normal number, which their denormals keep.
+    ``smallest`` is the exponent of the factors' smallest normal number, which their denormals keep; ``wide`` says TF32.
     """
     adder = ADDERS.get(arch, ADDERS[NEWEST])
+    if wide:
+        adder = replace(adder, block=adder.block // 2)
     shape = addend.shape
     # The warps go last, so that numpy's inner loops are long, and a few at a time, so that they stay in the cache.
     totals = np.ascontiguousarray(addend.reshape(-1, *shape[-2:]).transpose(1, 2, 0), dtype=np.float64)

@@ -101,13 +101,13 @@ def hmma(insn: Decoded) -> Execute:
     a_count, b_count = 16 * depth // 32 // per_register, 8 * depth // 32 // per_register
     narrow = insn.modifiers[1] == "F16"
     smallest = -126 if insn.has("TF32", "BF16") else -14
-    arch = insn.arch
+    arch, wide = insn.arch, insn.has("TF32")
 
     def execute(lanes: Lanes) -> None:
         left = left_matrix(unpack(words(lanes, a, a_count)), 16)
         right = right_matrix(unpack(words(lanes, b, b_count)))
         addend = _half_accumulator(lanes, c) if narrow else _single_accumulator(lanes, c)
-        total = tensor_sum(left, right, addend, arch=arch, narrow=narrow, smallest=smallest)
+        total = tensor_sum(left, right, addend, arch=arch, narrow=narrow, smallest=smallest, wide=wide)
         if narrow:
             _store_halves(lanes, result, total)
         else:
