@@ -11,7 +11,7 @@ import click
 from gpuprof.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from gpuprof.cli.sass_target import Request, Subject
     from gpuprof.report.sass_listing import ListingOptions
@@ -77,14 +77,9 @@ def command(target: str, **flags: Any) -> None:
         second = other_side(request, flags["diff"])
         _print_difference(resolve(request), resolve(second), view, as_json=flags["as_json"])
         return
-    if holds_many(request):
-        subjects = _all_of(request)
-        if len(subjects) > 1:
-            _print_overview(subjects, request, as_json=flags["as_json"])
-            return
-        subject = subjects[0]
-    else:
-        subject = resolve(request)
+    subject = _overview(request, as_json=flags["as_json"]) if holds_many(request) else resolve(request)
+    if subject is None:
+        return
     analysis = _analyse(subject, live=flags["live"])
     if flags["as_json"]:
         _print_json(_data(subject, analysis, listing=view.everything))
@@ -120,16 +115,6 @@ def _view(flags: dict[str, Any]) -> _View:
         raise UsageError(f"--grep {flags['grep']}: not a regular expression: {error}") from None
     options = ListingOptions(flags["control"], flags["source"], flags["with_hex"], flags["live"], flags["grep"] or "")
     return _View(flags["everything"], flags["loop"], options, flags["findings"])
-
-
-def _all_of(request: Request) -> list[Subject]:
-    from gpuprof.cli.sass_target import subjects
-
-    found = list(subjects(request))
-    if not found:
-        at = f" for {request.arch}" if request.arch else ""
-        raise UsageError(f"{request.target} holds no machine code{at}")
-    return found
 
 
 def _analyse(subject: Subject, *, live: bool) -> Analysis:
@@ -187,21 +172,38 @@ def _print_json(data: object) -> None:
     click.echo(json.dumps(data, indent=2))
 
 
-def _print_overview(subjects: Sequence[Subject], request: Request, *, as_json: bool) -> None:
-    """One row per kernel of a file that holds many."""
-    from gpuprof.report.console import make_console
-    from gpuprof.report.sass_overview import print_overview
+def _overview(request: Request, *, as_json: bool) -> Subject | None:
+    """Print a row per kernel of a file that holds many, one at a time in memory; a lone kernel is returned instead."""
+    from itertools import chain, islice
 
-    analyses = [(subject, _analyse(subject, live=False)) for subject in subjects]
+    from gpuprof.cli.sass_target import subjects
+
+    unreadable: list[str] = []
+    found = subjects(request, unreadable)
+    first = list(islice(found, 2))
+    if not first:
+        at = f" for {request.arch}" if request.arch else ""
+        raise UsageError(unreadable[0] if unreadable else f"{request.target} holds no machine code{at}")
+    if len(first) == 1 and not unreadable:
+        return first[0]
     if as_json:
-        _print_json({"kernels": [_data(subject, analysis, listing=False) for subject, analysis in analyses]})
-        return
-    rows = [(subject.demangled, analysis, subject.resources) for subject, analysis in analyses]
-    registers = [resources.registers if resources is not None else None for _, _, resources in rows]
-    console = make_console()
-    print_overview(
-        Path(request.target).name, [(name, one) for name, one, _ in rows], registers, console, _MOST_OVERVIEW_ROWS
-    )
+        kernels = [_data(one, _analyse(one, live=False), listing=False) for one in chain(first, found)]
+        _print_json({"kernels": kernels, "unreadable": unreadable})
+        return None
+    _print_rows(Path(request.target).name, chain(first, found), unreadable)
+    return None
+
+
+def _print_rows(name: str, subjects: Iterable[Subject], unreadable: Sequence[str]) -> None:
+    from gpuprof.report.console import make_console
+    from gpuprof.report.sass_overview import print_overview, row_of
+
+    rows = []
+    for subject in subjects:
+        resources = subject.resources
+        registers = resources.registers if resources is not None else None
+        rows.append(row_of(subject.demangled, registers, _analyse(subject, live=False)))
+    print_overview(name, rows, make_console(), _MOST_OVERVIEW_ROWS, unreadable)
 
 
 def _print_difference(first: Subject, second: Subject, view: _View, *, as_json: bool) -> None:

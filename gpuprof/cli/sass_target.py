@@ -6,7 +6,7 @@ Each becomes one ``Subject`` or several: machine code with all that is known of 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from pathlib import Path
@@ -229,33 +229,47 @@ def _bound(resources: Resources) -> Block | None:
     return (resources.max_threads, 1, 1) if resources.max_threads else None
 
 
-def subjects(request: Request) -> Iterator[Subject]:
-    """Every kernel of a cubin, an executable or a library, of the asked architecture when one is."""
-    from gpuprof.sass.parse import parse_disassembly
+def subjects(request: Request, unreadable: list[str] | None = None) -> Iterator[Subject]:
+    """Every kernel of a cubin, an executable or a library, of the asked architecture when one is.
+
+    With ``unreadable``, a cubin that nvdisasm or the reader refuses is a sentence in that list, not the end.
+    """
     from gpuprof.toolchain import find_tools
     from gpuprof.toolchain.arch_choice import parse_arch
-    from gpuprof.toolchain.disasm import disassemble_text
-    from gpuprof.toolchain.elf import read_cubin
     from gpuprof.toolchain.extract import extract_cubins, is_cubin
-    from gpuprof.toolchain.names import demangle
 
     tools = find_tools(request.cuda_home)
     path = Path(request.target)
-    wanted = parse_arch(request.arch) if request.arch else None
+    wanted = parse_arch(request.arch) if request.arch and not is_cubin(path) else None
     with tempfile.TemporaryDirectory(prefix="gpuprof-sass-") as folder:
-        cubins = [path] if is_cubin(path) else extract_cubins(tools, path, Path(folder))
-        for cubin in cubins:
-            facts = read_cubin(cubin)
-            if wanted is not None and not is_cubin(path) and facts.arch != wanted:
-                continue
-            code = parse_disassembly(disassemble_text(tools, cubin))
-            for symbol, function in code.functions.items():
-                resources = facts.kernels.get(symbol)
-                block = request.block or (_bound(resources) if resources is not None else None)
-                yield Subject(function, demangle(symbol), code.arch, path.name, resources=resources, block=block)
+        for cubin in extract_cubins(tools, path, Path(folder)):
+            try:
+                yield from _of_cubin(tools, cubin, request, path.name, wanted)
+            except DisassemblyError as error:
+                if unreadable is None:
+                    raise
+                unreadable.append(str(error))
 
 
-def _one_of(found: list[Subject], request: Request) -> Subject:
+def _of_cubin(tools: Toolchain, cubin: Path, request: Request, origin: str, wanted: str | None) -> Iterator[Subject]:
+    from gpuprof.sass.parse import parse_disassembly
+    from gpuprof.toolchain.disasm import disassemble_text
+    from gpuprof.toolchain.elf import read_cubin
+    from gpuprof.toolchain.names import demangle
+
+    facts = read_cubin(cubin)
+    if wanted is not None and facts.arch != wanted:
+        return
+    code = parse_disassembly(disassemble_text(tools, cubin))
+    for symbol, function in code.functions.items():
+        resources = facts.kernels.get(symbol)
+        block = request.block or (_bound(resources) if resources is not None else None)
+        yield Subject(function, demangle(symbol), code.arch, origin, resources=resources, block=block)
+
+
+def _one_of(found: Sequence[Subject], request: Request) -> Subject:
+    """The subject that --kernel names; of several architectures sm_89, else the newest."""
+    from gpuprof.sass.banks import compute_capability
     from gpuprof.toolchain.names import find_kernel
 
     if not found:
@@ -267,7 +281,7 @@ def _one_of(found: list[Subject], request: Request) -> Subject:
         raise UsageError(f"{request.target} holds {len(found)} functions; name one with --kernel")
     symbol = find_kernel(request.kernel, list(dict.fromkeys(one.function.symbol for one in found)))
     matching = [one for one in found if one.function.symbol == symbol]
-    return max(matching, key=lambda one: (one.arch == "sm_89", one.arch))
+    return max(matching, key=lambda one: (one.arch == "sm_89", compute_capability(one.arch)))
 
 
 def other_side(request: Request, text: str) -> Request:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpuprof.report.layout import Column
@@ -16,42 +17,65 @@ if TYPE_CHECKING:
 _LONGEST_NAME = 60
 
 
+@dataclass(frozen=True)
+class OverviewRow:
+    """What one row shows: small, so that a library's thousands fit into memory."""
+
+    name: str
+    arch: str
+    instructions: int
+    registers: int | None
+    loops: int
+    math: str
+    longest_run: int | None
+    predicated: int
+    finding: str
+
+
+def row_of(name: str, registers: int | None, analysis: Analysis) -> OverviewRow:
+    """The row of one function."""
+    stream = analysis.stream
+    return OverviewRow(
+        name=name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 3] + "...",
+        arch=analysis.arch,
+        instructions=analysis.instructions,
+        registers=registers,
+        loops=len(analysis.loops),
+        math=analysis.math,
+        longest_run=stream.longest if stream is not None else None,
+        predicated=analysis.predication.predicated,
+        finding=analysis.findings[0].kind if analysis.findings else "",
+    )
+
+
 def print_overview(
-    name: str,
-    rows: Sequence[tuple[str, Analysis]],
-    registers: Sequence[int | None],
-    console: Console,
-    most: int,
+    name: str, rows: Sequence[OverviewRow], console: Console, most: int, unreadable: Sequence[str] = ()
 ) -> None:
-    """The largest functions first, ``most`` of them, and how to look at one."""
+    """The largest functions first, ``most`` of them, how to look at one, and what could not be read."""
     from rich.text import Text
 
-    total = sum(analysis.instructions for _, analysis in rows)
-    archs = ", ".join(dict.fromkeys(analysis.arch for _, analysis in rows))
+    total = sum(row.instructions for row in rows)
+    archs = ", ".join(dict.fromkeys(row.arch for row in rows))
     console.print(Text(f"{name}: {plural(len(rows), 'function')}, {total:,} instructions, {archs}", style="bold"))
-    order = sorted(range(len(rows)), key=lambda number: -rows[number][1].instructions)[:most]
-    print_columns(overview_columns([rows[n] for n in order], [registers[n] for n in order]), console)
-    hidden = len(rows) - len(order)
+    shown = sorted(rows, key=lambda row: -row.instructions)[:most]
+    print_columns(overview_columns(shown), console)
+    hidden = len(rows) - len(shown)
     more = f"{plural(hidden, 'smaller function')} not shown (--json has all); " if hidden else ""
     console.print(Text(f"{more}--kernel NAME shows one", style="dim"))
+    if unreadable:
+        console.print(Text(f"{plural(len(unreadable), 'cubin')} not read, the first because: {unreadable[0]}"))
 
 
-def overview_columns(rows: Sequence[tuple[str, Analysis]], registers: Sequence[int | None]) -> list[Column]:
+def overview_columns(rows: Sequence[OverviewRow]) -> list[Column]:
     """Name, size, registers, loops, the main arithmetic and its longest run, the weightiest finding."""
-    analyses = [analysis for _, analysis in rows]
-    streams = [analysis.stream for analysis in analyses]
     return [
-        Column("kernel", tuple(_shortened(name) for name, _ in rows), 100, right=False, shrink_to=24),
-        Column("arch", tuple(one.arch for one in analyses), 40, right=False),
-        Column("instr.", tuple(f"{one.instructions:,}" for one in analyses), 95),
-        Column("regs", tuple("-" if count is None else str(count) for count in registers), 80),
-        Column("loops", tuple(str(len(one.loops)) for one in analyses), 90),
-        Column("math", tuple(one.math or "-" for one in analyses), 85, right=False),
-        Column("longest\nrun", tuple(str(one.longest) if one is not None else "-" for one in streams), 84),
-        Column("predi-\ncated", tuple(str(one.predication.predicated) for one in analyses), 50),
-        Column("finding", tuple(one.findings[0].kind if one.findings else "-" for one in analyses), 70, right=False),
+        Column("kernel", tuple(row.name for row in rows), 100, right=False, shrink_to=24),
+        Column("arch", tuple(row.arch for row in rows), 40, right=False),
+        Column("instr.", tuple(f"{row.instructions:,}" for row in rows), 95),
+        Column("regs", tuple("-" if row.registers is None else str(row.registers) for row in rows), 80),
+        Column("loops", tuple(str(row.loops) for row in rows), 90),
+        Column("math", tuple(row.math or "-" for row in rows), 85, right=False),
+        Column("longest\nrun", tuple("-" if row.longest_run is None else str(row.longest_run) for row in rows), 84),
+        Column("predi-\ncated", tuple(str(row.predicated) for row in rows), 50),
+        Column("finding", tuple(row.finding or "-" for row in rows), 70, right=False),
     ]
-
-
-def _shortened(name: str) -> str:
-    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 3] + "..."

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from gpuprof.sass.analysis import Analysis
+from gpuprof.sass.banks import BankNames, parameter_base
 from gpuprof.sass.model import Instruction, Operand, OperandKind
 
 #: More instructions than this on either side are compared by their hot loops only.
@@ -63,7 +64,7 @@ def compare_code(first: Analysis, second: Analysis) -> CodeDifference:
     large = max(first.instructions, second.instructions) > MOST_INSTRUCTIONS
     ours = _code(first, large)
     theirs = _code(second, large)
-    lines = _align(ours, theirs)
+    lines = _align(ours, theirs, (first.arch, second.arch))
     verdict = "different"
     if not any(line.sign != " " for line in lines):
         verdict = "identical" if [_exact(one) for one in ours] == [_exact(one) for one in theirs] else "registers"
@@ -83,9 +84,9 @@ def _exact(instruction: Instruction) -> tuple[str, int]:
     return instruction.text, instruction.encoding
 
 
-def _align(ours: Sequence[Instruction], theirs: Sequence[Instruction]) -> tuple[Line, ...]:
+def _align(ours: Sequence[Instruction], theirs: Sequence[Instruction], archs: tuple[str, str]) -> tuple[Line, ...]:
     matcher = difflib.SequenceMatcher(
-        None, [shape_of(one) for one in ours], [shape_of(one) for one in theirs], autojunk=False
+        None, [shape_of(one, archs[0]) for one in ours], [shape_of(one, archs[1]) for one in theirs], autojunk=False
     )
     lines: list[Line] = []
     for tag, start, end, other_start, other_end in matcher.get_opcodes():
@@ -98,14 +99,17 @@ def _align(ours: Sequence[Instruction], theirs: Sequence[Instruction]) -> tuple[
     return tuple(lines)
 
 
-def shape_of(instruction: Instruction) -> str:
-    """The instruction without register numbers, addresses and ``.reuse``: what two compilers' choices share."""
-    guard = f"@{_shape(instruction.predicate)} " if instruction.predicate is not None else ""
-    operands = ", ".join(_shape(operand) for operand in instruction.operands)
+def shape_of(instruction: Instruction, arch: str = "sm_89") -> str:
+    """The instruction without register numbers, addresses and ``.reuse``: what two compilers' choices share.
+
+    Parameters and launch dimensions are named by what they are, since each architecture has them elsewhere in bank 0.
+    """
+    guard = f"@{_shape(instruction.predicate, arch)} " if instruction.predicate is not None else ""
+    operands = ", ".join(_shape(operand, arch) for operand in instruction.operands)
     return f"{guard}{instruction.mnemonic} {operands}"
 
 
-def _shape(operand: Operand) -> str:
+def _shape(operand: Operand, arch: str) -> str:
     name = _NUMBERED.get(operand.kind)
     if name is not None:
         number = "Z" if operand.is_zero and name in ("R", "UR") else "T" if operand.is_zero else ""
@@ -115,9 +119,21 @@ def _shape(operand: Operand) -> str:
     if operand.kind is OperandKind.LABEL:
         return "label"
     if operand.kind is OperandKind.MEMORY:
-        terms = [_shape(part) for part in (operand.base, operand.uniform) if part is not None]
+        terms = [_shape(part, arch) for part in (operand.base, operand.uniform) if part is not None]
         return "[" + "+".join([*terms, hex(int(operand.value or 0))]) + "]"
+    if operand.kind is OperandKind.CONSTANT and operand.bank == 0 and operand.base is None:
+        return _named_constant(operand, arch)
     return operand.text
+
+
+def _named_constant(operand: Operand, arch: str) -> str:
+    offset = int(operand.value or 0)
+    names = BankNames(arch)
+    name = names.name(0, offset)
+    if names.is_parameter(0, offset):
+        name = f"parameters+0x{offset - parameter_base(arch):x}"
+    sign = "-" if operand.negate else "~" if operand.invert else ""
+    return f"{sign}|{name}|" if operand.absolute else sign + name
 
 
 def _rows(first: Analysis, second: Analysis) -> list[Row]:

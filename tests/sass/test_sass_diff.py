@@ -51,4 +51,11 @@ def test_an_added_instruction_is_one_line() -> None:
 
 def test_the_shape_keeps_what_matters() -> None:
     code = analysed("@!P3 IMAD.WIDE R4, R9, -R11.reuse, c[0x0][0x190]\nEXIT").function.body
-    assert shape_of(code[0]) == "@!P IMAD.WIDE R, R, -R, c[0x0][0x190]"
+    assert shape_of(code[0]) == "@!P IMAD.WIDE R, R, -R, parameters+0x30"
+
+
+def test_the_same_parameter_of_two_architectures_is_the_same() -> None:
+    """The first parameter stands at 0x160 before sm_90, at 0x210 on sm_90."""
+    body = "ISETP.GE.AND P0, PT, R2, c[0x0][0x{offset}], PT\nEXIT"
+    found = compare_code(analysed(body.format(offset=168)), analysed(body.format(offset=218), arch="sm_90"))
+    assert found.changed_lines == 0

@@ -19,7 +19,7 @@ from sass_tools import analysed, stored
 from gpuprof.report.sass import print_analysis, print_listing
 from gpuprof.report.sass_diff import print_difference
 from gpuprof.report.sass_listing import ListingOptions
-from gpuprof.report.sass_overview import print_overview
+from gpuprof.report.sass_overview import print_overview, row_of
 from gpuprof.report.sass_words import KernelHead
 from gpuprof.sass.analysis import Analysis, analyse
 from gpuprof.sass.diff import compare_code
@@ -122,8 +122,8 @@ def test_a_comparison() -> None:
 def test_an_overview_of_many_functions() -> None:
     facts = gemm()
     small = analysed("FFMA R0, R1, R2, R0\nEXIT")
-    rows = [("small(float*)", small), ("micro_gemm_4x4", facts)]
-    text = printed(lambda console: print_overview("library.so", rows, [8, 64], console, 40))
+    rows = [row_of("small(float*)", 8, small), row_of("micro_gemm_4x4", 64, facts)]
+    text = printed(lambda console: print_overview("library.so", rows, console, 40, ["b.cubin is damaged"]))
     check("overview.txt", text)
     assert text.index("micro_gemm_4x4") < text.index("small")
 
