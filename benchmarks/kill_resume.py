@@ -53,6 +53,8 @@ def kill_once(config: str, folder: Path, moment: float, extra: Sequence[str]) ->
     for result in after.results:
         kept = done.get(result.variant)
         assert kept is None or result.timing == kept.timing, f"{result.variant} was repeated"
+    kept_note = f"{len(done)} rows were kept" if done else ""
+    assert kept_note in " ".join(after.notes), after.notes
     assert History(history).latest() is not None
     return f"killed after {moment:5.2f} s: {len(done)} rows kept, {len(after.results) - len(done)} run"
 
