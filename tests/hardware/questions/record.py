@@ -1,10 +1,11 @@
 """Ask a GPU the questions of questions.cu and store its answers.
 
-    python tests/hardware/questions/record.py OUT [--no-sweep]
+    python tests/hardware/questions/record.py OUT [--no-sweep] [--more]
 
 Needs nvcc on PATH, pycuda and pyelftools. Writes OUT/questions.npz (one array per kernel; device, driver and
 nvcc), OUT/questions.cubin, and OUT/mufu_sweep.npz: every mantissa of MUFU's RCP, RSQ, EX2, LG2 as the distance
 in units of the last place from the correctly rounded result (some megabytes, for analysis rather than for keeping).
+--more adds OUT/mufu_more.npz: the results of SQRT, LG2, SIN and TANH over as many arguments, for fit_mufu.py.
 """
 
 from __future__ import annotations
@@ -164,10 +165,36 @@ def sweep(gpu: Gpu) -> dict[str, np.ndarray]:
     return found
 
 
+def more_inputs(name: str) -> np.ndarray:
+    """SQRT: two binades; LG2: one; SIN: each place of a quarter turn, in radians; TANH: 2^-6 to 16, even in its bits."""
+    steps = np.arange(1 << 23, dtype=np.uint32)
+    one = (steps | np.uint32(0x3F800000)).view(np.float32)
+    if name == "mufu_sqrt":
+        return np.concatenate([one, one * np.float32(2)])
+    if name == "mufu_sin":
+        return ((steps + 0.5) * 2.0**-25 * 2 * np.pi).astype(np.float32)
+    if name == "mufu_tanh":
+        return (np.uint32(0x3C800000) + steps * np.uint32(10)).view(np.float32)
+    return one
+
+
+def more(gpu: Gpu) -> dict[str, np.ndarray]:
+    """The distance of each result's bits from those of the double result, rounded."""
+    exact = {"mufu_sqrt": np.sqrt, "mufu_lg2": np.log2, "mufu_sin": np.sin, "mufu_tanh": np.tanh}
+    found = {}
+    for name, function in exact.items():
+        x = more_inputs(name)
+        got = gpu.run(name, np.zeros(x.size, np.uint32), (x.view(np.uint32),), x.size, x.size)
+        near = function(x.astype(np.float64)).astype(np.float32).view(np.uint32)
+        found[name] = (got - near).view(np.int32)
+    return found
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("--no-sweep", action="store_true")
+    parser.add_argument("--more", action="store_true")
     arguments = parser.parse_args()
     arguments.out.mkdir(parents=True, exist_ok=True)
     gpu = Gpu()
@@ -180,6 +207,8 @@ def main() -> None:
     np.savez_compressed(arguments.out / "questions.npz", about=np.array(about), **found)
     if not arguments.no_sweep:
         np.savez_compressed(arguments.out / "mufu_sweep.npz", **sweep(gpu))
+    if arguments.more:
+        np.savez_compressed(arguments.out / "mufu_more.npz", **more(gpu))
     gpu.close()
     print(f"{len(found)} kernels on {about}")
 
