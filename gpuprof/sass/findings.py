@@ -13,7 +13,7 @@ from itertools import pairwise
 from gpuprof.sass.cfg import Graph, call_name
 from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.lanes import LaneEvaluator, Value, ideal_sectors, sectors, wavefronts
-from gpuprof.sass.loops import LoopFacts, outermost, own_indices
+from gpuprof.sass.loops import LoopFacts, own_indices, own_line
 from gpuprof.sass.model import Instruction, OperandKind, SourceLine
 from gpuprof.sass.opcodes import LOADS, STORES, Kind, access_bits, kind_of
 
@@ -292,7 +292,7 @@ def _finding(
     case: _Case, kind: str, weight: float, indices: Sequence[int], what: str, place: str, mend: str
 ) -> Finding:
     first = case.code(indices[0])
-    source = outermost(first.source) if first.source is not None else None
+    source = own_line(first.source) if first.source is not None else None
     where = f", from 0x{first.address:04x}"
     if source is not None:
         where += f" ({source.file.rsplit('/', 1)[-1]}:{source.line})"

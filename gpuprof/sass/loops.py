@@ -155,6 +155,12 @@ def outermost(source: SourceLine) -> SourceLine:
     return source.inlined_at[-1] if source.inlined_at else source
 
 
+def own_line(source: SourceLine) -> SourceLine:
+    """The innermost line in the kernel's own file: inside a lambda or helper there, not inside a header."""
+    frames = (source, *source.inlined_at)
+    return next(frame for frame in frames if frame.file == frames[-1].file)
+
+
 def _unrolling(graph: Graph, flow: Dataflow, loop: Loop, math: str) -> Unrolling | None:
     """Chains of accumulation within one iteration: how many, and how long."""
     if math not in _ACCUMULATING:

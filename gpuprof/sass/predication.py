@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from gpuprof.sass.cfg import Graph, is_jump, target_address
 from gpuprof.sass.dataflow import Dataflow
-from gpuprof.sass.loops import outermost
+from gpuprof.sass.loops import own_line
 from gpuprof.sass.model import Instruction, Operand, OperandKind, SourceLine
 from gpuprof.sass.opcodes import LOADS, STORES, guarded, is_conditional_branch
 from gpuprof.sass.origins import Origins, Tracer
@@ -149,7 +149,7 @@ def _group(
         predicate=text,
         defined_at=first.address if first is not None else None,
         definition=first.text if first is not None else f"{len(sites)} definitions",
-        source=outermost(source) if source is not None else None,
+        source=own_line(source) if source is not None else None,
         addresses=tuple(code[index].address for index in indices),
         mix=dict(Counter(code[index].opcode for index in indices).most_common()),
         origins=tracer.of_register(indices[0], register),
@@ -175,7 +175,7 @@ def _branches(graph: Graph, flow: Dataflow, tracer: Tracer) -> tuple[Branch, ...
                 backward=target is not None and target <= instruction.address,
                 uniform=by_construction or (bool(origins) and not any(one.lane_dependent for one in origins)),
                 origins=_merged(origins),
-                source=outermost(instruction.source) if instruction.source is not None else None,
+                source=own_line(instruction.source) if instruction.source is not None else None,
                 loop=loop.number if loop is not None else None,
             )
         )
