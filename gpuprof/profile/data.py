@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpuprof.device.jobs import BufferSpec
+from gpuprof.errors import StoreError
 from gpuprof.experiment.model import Buffer, Variant
 
 if TYPE_CHECKING:
@@ -101,6 +102,12 @@ def has_random_input(variant: Variant) -> bool:
     return any(buffer.fill.kind == "random" for buffer in variant.buffers.values())
 
 
+def shared_bytes(variant: Variant) -> int:
+    """What the files of a variant take: inputs as they are, references in 8 bytes per element."""
+    kept = (buffer for buffer in variant.buffers.values() if buffer.output or buffer.fill.kind != "poison")
+    return sum(buffer.elements * 8 for buffer in kept)
+
+
 def input_key(buffer: Buffer, seed_offset: int) -> str:
     """Names the content of a buffer: its type, shape and fill (a file by its path, size and time)."""
     parts = [buffer.dtype, str(buffer.shape), str(buffer.fill), str(seed_offset)]
@@ -142,5 +149,8 @@ def _parent_folder(expected_bytes: int) -> Path:
 
 def _save(path: Path, values: NDArray[np.generic]) -> None:
     scratch = path.with_suffix(".part.npy")
-    np.save(scratch, np.ascontiguousarray(values))
-    scratch.replace(path)
+    try:
+        np.save(scratch, np.ascontiguousarray(values))
+        scratch.replace(path)
+    except OSError as error:
+        raise StoreError(f"cannot keep {values.nbytes:,} bytes of inputs in {path.parent}: {error.strerror}") from None

@@ -114,7 +114,7 @@ class Lane:
         try:
             request = self._check_request(ready)
             answer = self._supervisor.check(request)
-        except GpuprofError as error:
+        except (GpuprofError, MemoryError) as error:
             self._fail(ready.label, error, reported)
             self._reload()
             return
@@ -227,12 +227,13 @@ class Lane:
         verification, counters = checked.answer.verification, checked.answer.counters
         self._emit(Outcome(label, status, reason, verification, counters, track, ratio))
 
-    def _fail(self, label: str, error: GpuprofError, reported: bool) -> None:
+    def _fail(self, label: str, error: GpuprofError | MemoryError, reported: bool) -> None:
         self._failed.add(label)
         self._board.settle(label, False)
         if reported:
             status = Status.TIMED_OUT if isinstance(error, LaunchTimeoutError) else Status.LAUNCH_FAILED
-            self._emit(Outcome(label, status, str(error)))
+            reason = f"this machine's memory ran out: {error}" if isinstance(error, MemoryError) else str(error)
+            self._emit(Outcome(label, status, reason))
 
     def _reload(self) -> None:
         """After the worker was lost: load the variants that are being timed into the next one."""

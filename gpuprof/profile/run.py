@@ -19,7 +19,7 @@ from gpuprof.experiment.model import Experiment, KernelStep, Variant
 from gpuprof.profile import assemble
 from gpuprof.profile.board import Board, Ready
 from gpuprof.profile.building import BuildsEnded, BuildStage, VariantBuilt
-from gpuprof.profile.data import SharedData
+from gpuprof.profile.data import SharedData, shared_bytes
 from gpuprof.profile.facts import CodeFacts
 from gpuprof.profile.interrupts import Interrupts
 from gpuprof.profile.journal import Journal, earlier_results, journal_path, still_holds
@@ -66,8 +66,7 @@ def run_prepared(experiment: Experiment, options: RunOptions, observer: Observer
     for note in setup.notes:
         observer.note(note)
     chosen = with_references(experiment, select(experiment.variants, options.variants))
-    nbytes = sum(buffer.elements * 8 for buffer in chosen[0].buffers.values()) if chosen else 0
-    data = SharedData(nbytes)
+    data = SharedData(max((shared_bytes(variant) for variant in chosen), default=0) * options.seeds)
     try:
         with Interrupts() as interrupts:
             return _Conductor(experiment, chosen, options, observer, setup, data, interrupts).run()
@@ -93,6 +92,8 @@ class _Conductor:
         self._started, self._clock = datetime.now(timezone.utc), time.monotonic()
         self._events: queue.Queue[Event] = queue.Queue()
         self._board = Board()
+        self._referenced = frozenset(v.reference.variant for v in variants if v.reference.variant)
+        self._to_build = sum(self._skip_reason(variant) is None for variant in variants)
         self._rows: dict[str, Result] = {}
         self._final: set[str] = set()
         self._executed: set[str] = set()
@@ -215,7 +216,7 @@ class _Conductor:
 
     def _on_built(self, event: VariantBuilt) -> None:
         self._built_count += 1
-        self._observer.built(self._built_count, len(self._variants) - self._skipped(), event.variant.label)
+        self._observer.built(self._built_count, self._to_build, event.variant.label)
         if isinstance(event.outcome, BuildError):
             if not self._interrupts.stopping:
                 self._board.settle(event.variant.label, False)
@@ -236,7 +237,7 @@ class _Conductor:
         key = fingerprint(built, self._setup.device_key, self._setup.settings(self._options))
         earlier = self._earlier.get(label)
         baseline = baseline_of(built.variant, self._variants, self._experiment.baseline)
-        ready = Ready(built, baseline, label in self._reference_labels())
+        ready = Ready(built, baseline, label in self._referenced)
         self._unread[label] = built
         self._reader.put(built)
         if earlier is not None and still_holds(earlier, key) and not ready.referenced:
@@ -249,9 +250,6 @@ class _Conductor:
             self._board.put(ready)
         else:
             self._execute(self._unexecuted(self._rows[label]))
-
-    def _reference_labels(self) -> frozenset[str]:
-        return frozenset(v.reference.variant for v in self._variants if v.reference.variant)
 
     def _unexecuted(self, row: Result) -> Result:
         missing = dict.fromkeys(("timing", "counters", "verification"), "--device none: nothing was run")
@@ -303,9 +301,6 @@ class _Conductor:
         if self._unsaved and self._journal.due():
             self._journal.write(self.snapshot(complete=False))
             self._unsaved = False
-
-    def _skipped(self) -> int:
-        return sum(1 for variant in self._variants if self._skip_reason(variant) is not None)
 
     def snapshot(self, *, complete: bool) -> Run:
         """The run as it stands, final rows only, in the experiment's order."""
