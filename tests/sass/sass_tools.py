@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import subprocess
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -26,11 +28,20 @@ def tool(name: str) -> str:
 
 
 def compile_cubin(source: Path, arch: str, folder: Path, *flags: str) -> Path:
+    """nvcc's cubin in ``folder``; a source is compiled once per architecture and set of flags in a test session."""
     cubin = folder / f"{source.stem}.{arch}.cubin"
-    options = ["-std=c++17", "-O3", f"-arch={arch}", "-lineinfo", "-w", *flags, "-cubin", "-o", str(cubin)]
-    done = subprocess.run([tool("nvcc"), *options, str(source)], capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    cubin.write_bytes(_compiled(source, source.read_text(encoding="utf-8"), arch, flags))
     return cubin
+
+
+@functools.cache
+def _compiled(source: Path, text: str, arch: str, flags: tuple[str, ...]) -> bytes:
+    with tempfile.TemporaryDirectory() as folder:
+        cubin = Path(folder) / "out.cubin"
+        options = ["-std=c++17", "-O3", f"-arch={arch}", "-lineinfo", "-w", *flags, "-cubin", "-o", str(cubin)]
+        done = subprocess.run([tool("nvcc"), *options, str(source)], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return cubin.read_bytes()
 
 
 def disassemble(cubin: Path, *options: str) -> str:
