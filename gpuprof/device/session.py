@@ -81,6 +81,10 @@ class Session:
             self._stale.add(key)
         return self._handles[key]
 
+    def holds(self, job: Job) -> bool:
+        """Are all of the job's buffers in device memory?"""
+        return all(_identity(job, spec) in self._handles for spec in job.buffers)
+
     def keep_only(self, jobs: Iterable[Job]) -> None:
         """Free the buffers that none of ``jobs`` uses."""
         wanted = {_identity(job, spec) for job in jobs for spec in job.buffers}

@@ -85,6 +85,9 @@ class Lane:
 
     def _step(self) -> bool:
         """One variant checked or one round timed; False when all is done."""
+        if self._pool.is_full and self._may_time():
+            self._time_round()
+            return True
         ready = self._board.take(idle=lambda: not self._may_time())
         if ready is not None:
             self._run_check(ready, reported=True)

@@ -106,6 +106,11 @@ class TimingPool:
         return tuple(self._active)
 
     @property
+    def is_full(self) -> bool:
+        """Are there as many as a round takes? Then more variants would only hold memory."""
+        return len(self._active) >= ROUND_SIZE
+
+    @property
     def labels(self) -> frozenset[str]:
         """Every variant that ever joined."""
         return frozenset(self._tracks)

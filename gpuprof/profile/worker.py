@@ -13,7 +13,7 @@ from gpuprof.device.jobs import Job
 from gpuprof.device.nvml import GpuMonitor
 from gpuprof.device.opening import open_device
 from gpuprof.device.process import Failure, serve_connection
-from gpuprof.device.session import Session, StepCounters
+from gpuprof.device.session import POISONS, Session, StepCounters
 from gpuprof.errors import DeviceMemoryError, GpuprofError, LaunchError
 from gpuprof.profile.comparing import WRITTEN_SUFFIX, Comparer
 from gpuprof.profile.counting import counters_of
@@ -111,7 +111,7 @@ class Worker:
         try:
             self.session.prepare(job, poison)
         except DeviceMemoryError:
-            self.session.keep_only([job, *self._timed.values()])
+            self.session.keep_only([job])  # the others are loaded again when their turn comes
             self.session.prepare(job, poison)
         return self.session.run(job)
 
@@ -122,7 +122,7 @@ class Worker:
         return self.session.written(job)
 
     def _load(self, request: Load) -> Done:
-        self._pass(request.job, 0xFF)
+        self._pass(request.job, POISONS[0])
         self._timed[request.job.label] = request.job
         return Done()
 
@@ -130,6 +130,8 @@ class Worker:
         from gpuprof.device.clock import sample_job
 
         job = self._timed[request.label]
+        if not self.session.holds(job):
+            self._pass(job, POISONS[0])
         taken = sample_job(self.session, job, request.protocol, request.count, request.batch)
         clock = self._monitor.sm_clock_mhz()
         return Sampled(taken.samples_us, clock, self._monitor.throttle_reasons(), taken.remarks)

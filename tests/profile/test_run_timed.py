@@ -113,3 +113,19 @@ def test_two_devices_share_the_variants_and_compare_each_with_its_own_baseline(c
 def test_timing_may_wait_for_the_builds(config: Path) -> None:
     found = run(config, RunOptions(variants=("scale/F=1.0", "does_not_build"), overlap=False))
     assert [row.status for row in found.results] == [Status.OK, Status.BUILD_FAILED]
+
+
+def test_sizes_that_do_not_fit_together_are_timed_all_the_same(config: Path, tmp_path: Path) -> None:
+    """Two variants of 40 MB each on a device of 64 MiB: each is loaded again when its turn comes."""
+    room = "{dtype: uint8, shape: [40000000], scratch: true}"
+    text = config.read_text().split("variants:")[0] + "variants:\n"
+    for name in ("one", "two"):
+        args = f"kernel: uses_room, block: 256, grid: 16, args: [n, x, y, {name}_room]"
+        text += f"  {name}: {{source: torture.cubin, {args}, buffers: {{{name}_room: {room}}}}}\n"
+    path = config.with_name("large.yaml")
+    path.write_text(text.replace("baseline: scale/F=1.0", "baseline: one"))
+    found = run(path, RunOptions(overlap=False))
+    assert [row.status for row in found.results] == [Status.OK, Status.OK], found.results
+    two = rows(found)["two"].timing
+    assert two is not None
+    assert two.comparison == "same"

@@ -16,7 +16,7 @@ from gpuprof.device.base import DeviceDescription, Handle, Launch, Pointer
 from gpuprof.errors import DeviceMemoryError, LaunchError
 from gpuprof.profile import worker
 
-MEMORY_BYTES = 1 << 30
+MEMORY_BYTES = 1 << 26
 PASS_US = 100.0
 
 
