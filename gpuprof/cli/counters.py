@@ -15,7 +15,7 @@ from gpuprof.cli.ncu_options import ncu_options, ncu_options_of
 
 if TYPE_CHECKING:
     from gpuprof.experiment.model import Experiment
-    from gpuprof.profile.ncu_counters import NcuOptions
+    from gpuprof.profile.ncu_jobs import NcuOptions
     from gpuprof.profile.observer import Observer
     from gpuprof.profile.options import RunOptions
     from gpuprof.results.model import Run

@@ -191,6 +191,12 @@ class GpuDevice:
             self._opted_in[key] = launch.shared_bytes
         return function
 
+    def unload(self) -> None:
+        """Forget all code: global variables start anew with the next launch."""
+        self._functions.clear()
+        self._opted_in.clear()
+        self._modules.clear()
+
     def _load(self, cubin: Path, symbol: str) -> Any:
         if cubin not in self._modules:
             with self._translated():

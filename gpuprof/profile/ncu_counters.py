@@ -1,31 +1,25 @@
-"""Counters of a GPU by Nsight Compute: each variant once under ncu, its timed launches added up.
-
-Every variant is its own process under ncu, so that what goes wrong costs its row only: it has a reason instead.
-"""
+"""Counters of a GPU by Nsight Compute: each variant once under ncu, its timed launches added up."""
 
 from __future__ import annotations
 
 import queue
-import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from gpuprof.device.jobs import Job, KernelCall
-from gpuprof.device.launcher import launcher_command, write_spec
-from gpuprof.errors import BuildError, GpuprofError, MissingDeviceError, ProfilerError
+from gpuprof.device.jobs import Job
+from gpuprof.errors import BuildError, GpuprofError, MissingDeviceError
 from gpuprof.experiment.model import Experiment, Variant
 from gpuprof.profile.building import BuildsEnded, BuildStage, VariantBuilt
 from gpuprof.profile.data import SharedData
+from gpuprof.profile.ncu_jobs import JobLaunches, NcuOptions, profile_jobs
 from gpuprof.profile.options import RunOptions
 from gpuprof.profile.prepare import BuiltVariant
 from gpuprof.profile.selection import select
 from gpuprof.profile.setup import Setup, prepare_run
 from gpuprof.results.metrics import TIME
 from gpuprof.results.model import Counters, Number, Run
-from gpuprof.toolchain import ncu
 from gpuprof.toolchain.ncu_csv import NcuLaunch
-from gpuprof.toolchain.tools import Tool
 
 #: Suffixes of metrics that are no counts: over several launches they are weighted by time where they are a share of
 #: the peak over the elapsed time, and have no value otherwise.
@@ -35,38 +29,45 @@ _PLAIN_COUNTS = ("memory_", "inst_executed", "thread_inst_executed")
 
 
 @dataclass(frozen=True)
-class NcuOptions:
-    """What to collect: metrics by name, sections, and a report to keep (one per variant, named after it)."""
+class Profiled:
+    """A variant's counters, and where its launches stand: ``launches`` are ncu's numbers of them in ``report``."""
 
-    metrics: tuple[str, ...]
-    sections: tuple[str, ...] = ()
+    counters: Counters
+    launches: tuple[str, ...] = ()
     report: Path | None = None
-    clock_control: str = "none"
-    cache_control: str = "all"
-    timeout: float = ncu.DEFAULT_TIMEOUT
 
 
 def count_with_ncu(
     experiment: Experiment, options: RunOptions, wanted: NcuOptions
 ) -> Iterator[tuple[str, Counters | str]]:
-    """(label, counters or the reason why there are none), a variant at a time.
+    """(label, counters or the reason why there are none), every variant once.
 
     Raises what ``require_ncu`` does, and UsageError for what cannot be asked.
     """
-    setup = require_ncu(experiment, options)
-    tool = setup.tools.require("ncu")
+    for label, found in profile_with_ncu(require_ncu(experiment, options), experiment, options, wanted):
+        yield label, found.counters if isinstance(found, Profiled) else found
+
+
+def profile_with_ncu(
+    setup: Setup, experiment: Experiment, options: RunOptions, wanted: NcuOptions
+) -> Iterator[tuple[str, Profiled | str]]:
+    """``count_with_ncu`` where tools and devices are settled already, with the place of each variant's launches."""
     chosen = select(experiment.variants, options.variants)
     ordinal = int(setup.devices.names[0].partition(":")[2] or 0)
     data = SharedData(sum(buffer.elements * 8 for buffer in chosen[0].buffers.values()) if chosen else 0)
+    jobs: list[Job] = []
     try:
         for variant, built in _builds(setup, chosen, experiment.path.parent):
             try:
                 if isinstance(built, BuildError):
                     raise built
-                one = wanted if len(chosen) == 1 else replace(wanted, report=report_of(wanted.report, variant.label))
-                yield variant.label, profile_job(tool, built.job(data.specs(variant)), one, ordinal)
+                jobs.append(built.job(data.specs(variant)))
             except GpuprofError as error:
                 yield variant.label, str(error)
+        order = {variant.label: number for number, variant in enumerate(chosen)}
+        jobs.sort(key=lambda job: order[job.label])
+        for label, found in profile_jobs(setup.tools.require("ncu"), jobs, wanted, ordinal):
+            yield label, profiled(found) if isinstance(found, JobLaunches) else str(found)
     finally:
         data.close()
 
@@ -84,13 +85,6 @@ def require_ncu(experiment: Experiment, options: RunOptions) -> Setup:
         raise MissingDeviceError(f"ncu needs a GPU. {why} Without --ncu the emulator counts")
     setup.tools.require("ncu")
     return setup
-
-
-def report_of(report: Path | None, label: str) -> Path | None:
-    """``a.ncu-rep`` and ``tiled/TILE=16``: ``a.tiled_TILE=16.ncu-rep``."""
-    if report is None:
-        return None
-    return report.with_name(f"{report.stem}.{label.replace('/', '_')}{report.suffix or '.ncu-rep'}")
 
 
 def _builds(
@@ -111,45 +105,14 @@ def _builds(
         stage.stop()
 
 
-def profile_job(tool: Tool, job: Job, wanted: NcuOptions, ordinal: int = 0) -> Counters:
-    """The counters of a job's timed launches.
-
-    Raises:
-        ProfilerError: ncu or the job failed, or ncu saw other launches than the job makes.
-    """
-    calls = [call for call in job.calls if isinstance(call, KernelCall)]
-    if not calls:
-        raise ProfilerError("a library baseline has no kernel of its own to profile")
-    with tempfile.TemporaryDirectory(prefix="gpuprof-job-") as folder:
-        spec = Path(folder) / "job.json"
-        write_spec(job, spec)
-        request = ncu.NcuRequest(
-            command=launcher_command(spec, ordinal),
-            metrics=tuple(dict.fromkeys((*wanted.metrics, TIME))),
-            symbols=tuple(call.symbol for call in calls),
-            sections=wanted.sections,
-            report=wanted.report,
-            clock_control=wanted.clock_control,
-            cache_control=wanted.cache_control,
-            timeout=wanted.timeout,
-        )
-        report = ncu.profile(tool, request)
-    return counters_of_launches(calls, report)
-
-
-def counters_of_launches(calls: Sequence[KernelCall], report: ncu.NcuReport) -> Counters:
-    """The timed calls' launches added up (all calls' where none is timed).
-
-    Raises:
-        ProfilerError: the launches are not those calls.
-    """
-    if len(report.launches) != len(calls):
-        raise ProfilerError(f"ncu saw {len(report.launches)} launches where the variant makes {len(calls)}")
-    pairs = list(zip(calls, report.launches, strict=True))
+def profiled(seen: JobLaunches) -> Profiled:
+    """The timed calls' launches added up (all calls' where none is timed)."""
+    pairs = list(zip(seen.calls, seen.launches, strict=True))
     chosen = [pair for pair in pairs if pair[0].timed] or pairs
     blocks = sum(call.grid[0] * call.grid[1] * call.grid[2] for call, _ in chosen)
     values, unavailable = _added([launch for _, launch in chosen])
-    return Counters(values, "ncu", blocks, blocks, {**report.unavailable, **unavailable})
+    counters = Counters(values, "ncu", blocks, blocks, {**seen.unavailable, **unavailable})
+    return Profiled(counters, tuple(launch.identifier for _, launch in chosen), seen.report)
 
 
 def _added(launches: Sequence[NcuLaunch]) -> tuple[dict[str, Number], dict[str, str]]:

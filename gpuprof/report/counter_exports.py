@@ -36,9 +36,6 @@ def _heading(run: Run) -> list[str]:
     ]
 
 
-WORDS = {True: "equal", False: "differs", None: "-"}
-
-
 def agreements(run: Run) -> list[Agreement]:
     """Those of the variants that both counted."""
     return [found for result in run.results if (found := agreement(result)) is not None]
@@ -49,21 +46,23 @@ def agreement_markdown(run: Run) -> str:
     lines = _heading(run)
     for found in agreements(run):
         body = [
-            [pair.name, units.show(pair.emulated, "count"), units.show(pair.ncu, "count"), WORDS[pair.equal]]
+            [pair.name, pair.kind, units.show(pair.emulated, "count"), units.show(pair.ncu, "count"), pair.word]
             for pair in found.pairs
         ]
         lines += [f"#### {escape_markdown(found.variant)}: {agreement_line(found)}", ""]
-        lines += markdown_table(["counter", "emulated", "ncu", ""], body, right=[False, True, True, False])
+        lines += markdown_table(
+            ["counter", "kind", "emulated", "ncu", ""], body, right=[False, False, True, True, False]
+        )
         lines.append("")
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
 def agreement_csv(run: Run) -> str:
     """One row per variant and counter."""
-    table: list[Sequence[object]] = [["variant", "counter", "emulated", "ncu", "equal", "why", "sampled"]]
+    table: list[Sequence[object]] = [["variant", "counter", "emulated", "ncu", "equal", "why", "sampled", "kind"]]
     for found in agreements(run):
         table += [
-            [found.variant, pair.name, pair.emulated, pair.ncu, WORDS[pair.equal], pair.why, found.scaled]
+            [found.variant, pair.name, pair.emulated, pair.ncu, pair.word, pair.why, found.scaled, pair.kind]
             for pair in found.pairs
         ]
     return write_csv(table)

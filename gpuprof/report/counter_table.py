@@ -12,7 +12,7 @@ from gpuprof.report.headlines import headlines
 from gpuprof.report.layout import ALWAYS, Column
 from gpuprof.report.tables import print_columns
 from gpuprof.report.verdict import verdict
-from gpuprof.results.agreement import Agreement, agreement
+from gpuprof.results.agreement import DIFFERS, EQUAL, NEAR, Agreement, agreement
 from gpuprof.results.derived import TABLE, counters_of, derived_values
 from gpuprof.results.lines import LineCounters, by_line
 from gpuprof.results.model import Counters, Result, Run, Status
@@ -179,15 +179,26 @@ def render_agreement(run: Run, console: Console) -> None:
             console.print(Text(_why_not_compared(result), style="red"))
         else:
             found.append(compared)
-            styles = {"": {"equal": "green", "differs": "red"}}
+            styles = {"": {"equal": "green", "differs": "red", NEAR: "yellow"}}
             print_columns(agreement_columns(compared), console, styles)
             console.print(Text(agreement_line(compared), style="red" if _is_wrong(compared) else "green"))
         said = verdict(result) if result.ncu is not None else None
         if said is not None and said.side:
             console.print(Text(f"verdict: {said.text}", style="bold"))
         console.print()
-    equal, different = sum(entry.equal for entry in found), sum(entry.different for entry in found)
-    console.print(Text(f"{len(found)} variants, {equal} counters equal, {different} different", style="bold"))
+    console.print(Text(f"{len(found)} variants: {_tally(found)}", style="bold"))
+
+
+def _tally(found: Sequence[Agreement]) -> str:
+    """``213 exact counters equal, 0 different; 26 hardware counters equal, 1 within 0.1 %``."""
+
+    def total(word: str, *, exact: bool) -> int:
+        return sum(entry.count(word, exact=exact) for entry in found)
+
+    near, wrong = total(NEAR, exact=False), total(DIFFERS, exact=False)
+    text = f"{total(EQUAL, exact=True)} exact counters equal, {total(DIFFERS, exact=True)} different"
+    text += f"; {total(EQUAL, exact=False)} hardware counters equal"
+    return text + (f", {near} within 0.1 %" if near else "") + (f", {wrong} different" if wrong else "")
 
 
 def _why_not_compared(result: Result) -> str:
@@ -201,20 +212,20 @@ def _is_wrong(compared: Agreement) -> bool:
 
 
 def agreement_columns(compared: Agreement) -> list[Column]:
-    """Counter, both values, and the word."""
-    words = {True: "equal", False: "differs", None: "-"}
+    """Counter, its kind, both values, and the word."""
     return [
         Column("counter", tuple(pair.name for pair in compared.pairs), ALWAYS, right=False, shrink_to=30),
+        Column("kind", tuple(pair.kind for pair in compared.pairs), 50, right=False),
         Column("emulated", tuple(units.show(pair.emulated, "count") for pair in compared.pairs), ALWAYS),
         Column("ncu", tuple(units.show(pair.ncu, "count") for pair in compared.pairs), ALWAYS),
-        Column("", tuple(words[pair.equal] for pair in compared.pairs), ALWAYS, right=False),
+        Column("", tuple(pair.word for pair in compared.pairs), ALWAYS, right=False),
     ]
 
 
 def agreement_line(compared: Agreement) -> str:
-    """``27 equal, 0 different``, and what the numbers are worth."""
+    """``27 exact counters equal, 0 different; 6 hardware counters equal``, and what the numbers are worth."""
     silent = sum(1 for pair in compared.pairs if pair.equal is None)
-    text = f"{compared.equal} equal, {compared.different} different"
+    text = _tally([compared])
     if silent:
         text += f", {silent} without a value in ncu"
     if compared.scaled:

@@ -24,6 +24,20 @@ EXACT: tuple[str, ...] = (
     *(m.BRANCHES, m.BRANCHES_UNIFORM, m.BRANCHES_DIVERGENT, m.WARPS_LAUNCHED),
 )
 
+#: Counters that are part of the instrumented code, or of the launch: every event is seen, on grids of any size.
+_EXACT = re.compile(r"smsp__sass_|sass__|memory_l[12]_|(?:smsp|sm)__\w*inst_executed|sm__warps_launched|launch__")
+
+
+def is_exact(name: str) -> bool:
+    """Whether ncu sees every event of that counter.
+
+    The others are collected by units of the hardware in several passes, and can lose events on large grids: an H200
+    (driver 580.159.04, ncu 2025.3.1) once gave 134,173,468 for ``l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum`` of a
+    launch with 134,217,728, which was what it gave the next time.
+    """
+    return _EXACT.match(name) is not None
+
+
 BASIC: tuple[str, ...] = (
     *(m.TIME, m.COMPUTE_PERCENT, m.MEMORY_PERCENT, m.DRAM_PERCENT, m.L2_PERCENT, m.L1_PERCENT),
     *(m.WARPS_ACTIVE_PERCENT, m.WARPS_THEORETICAL_PERCENT, m.ISSUE_PERCENT, m.WARPS_ELIGIBLE),

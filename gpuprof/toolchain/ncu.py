@@ -1,6 +1,6 @@
 """Starting Nsight Compute around a program: the only place that does.
 
-The program is gpuprof's own launcher of one variant. ncu gets an explicit list of metrics and writes its CSV to a log
+The program is gpuprof's own launcher of variants. ncu gets an explicit list of metrics and writes its CSV to a log
 of its own, so that the program's output cannot mix with it. Metrics that this ncu or chip lacks are taken out and the
 rest is collected; they come back in ``unavailable`` with their nearest names.
 """
@@ -18,10 +18,10 @@ from pathlib import Path
 
 from gpuprof.errors import ProfilerError
 from gpuprof.toolchain.ncu_csv import MAXIMUM_CHARACTERS, NcuLaunch, NcuRule, parse_ncu_csv, parse_ncu_rules
-from gpuprof.toolchain.ncu_errors import explain, near_names, unknown_metrics
+from gpuprof.toolchain.ncu_errors import explain, failure, near_names, unknown_metrics
 from gpuprof.toolchain.tools import Tool
 
-#: Seconds for profiling one variant: ncu replays a launch up to some fifty times and saves its buffers between.
+#: Seconds for one start of ncu: it replays a launch up to some fifty times and saves its buffers between.
 DEFAULT_TIMEOUT = 600.0
 #: How often metrics that this ncu does not have are taken out and the rest tried again.
 ATTEMPTS = 3
@@ -52,11 +52,15 @@ class NcuRequest:
 
 @dataclass(frozen=True)
 class NcuReport:
-    """The launches in order, and for every asked metric that has no value the reason."""
+    """The launches in order, and for every asked metric that has no value the reason.
+
+    ``failure`` says what ended the program early: the launches are those before it. Empty where it ended well.
+    """
 
     launches: tuple[NcuLaunch, ...]
     unavailable: Mapping[str, str]
     version: str
+    failure: str = ""
 
 
 def profile(tool: Tool, request: NcuRequest) -> NcuReport:
@@ -72,10 +76,12 @@ def profile(tool: Tool, request: NcuRequest) -> NcuReport:
             break
         outcome = _run(tool, replace(request, metrics=metrics))
         if outcome.launches:
-            return NcuReport(outcome.launches, _unavailable(tool, request.metrics, outcome.launches), tool.version)
+            ended = explain(outcome.log, outcome.returncode, outcome.program_output) if outcome.returncode else ""
+            missing = _unavailable(tool, request.metrics, outcome.launches)
+            return NcuReport(outcome.launches, missing, tool.version, ended)
         unknown = unknown_metrics(outcome.log, metrics)
         if not unknown:
-            raise ProfilerError(explain(outcome.log, outcome.returncode, outcome.program_output))
+            raise failure(outcome.log, outcome.returncode, outcome.program_output)
         dropped += unknown
     near = _why_missing(tool, dropped)
     raise ProfilerError(f"this ncu ({tool.version}) has none of the metrics asked for: {'; '.join(near.values())}")
@@ -141,19 +147,26 @@ def _run(tool: Tool, request: NcuRequest) -> _Outcome:
     """One start of ncu; the launches are empty where it yielded none."""
     with tempfile.TemporaryDirectory(prefix="gpuprof-ncu-") as folder:
         log = Path(folder) / "ncu.csv"
+        before = _stamp(request.report)
         command = [str(tool.path), *ncu_arguments(request, log), *request.command]
         returncode, output = _execute(command, request.timeout, request.environment)
         text = _read_bounded(log)
-    if request.report is not None and not parse_ncu_csv(text):
-        report = _report_file(request.report)
-        if report.is_file():  # with --export, several versions print no page
-            return _Outcome(read_report(tool, report, timeout=request.timeout), returncode, text, output)
+    if request.report is not None and not parse_ncu_csv(text) and _stamp(request.report) not in (None, before):
+        # with --export, several versions print no page
+        launches = read_report(tool, _report_file(request.report), timeout=request.timeout)
+        return _Outcome(launches, returncode, text, output)
     return _Outcome(parse_ncu_csv(text), returncode, text + "\n" + _own_messages(output), output)
 
 
 def _report_file(report: Path) -> Path:
     """ncu adds its extension where the name has none."""
     return report if report.exists() or report.suffix == ".ncu-rep" else report.with_name(report.name + ".ncu-rep")
+
+
+def _stamp(report: Path | None) -> int | None:
+    """When the report was written, in ns: an earlier one does not stand for a session that wrote none."""
+    path = None if report is None else _report_file(report)
+    return path.stat().st_mtime_ns if path is not None and path.is_file() else None
 
 
 def _own_messages(output: str) -> str:

@@ -7,19 +7,26 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from gpuprof.errors import ProfilerError
+
 EMULATOR_HINT = "the emulator's counters need none of this: --device emulated"
+
+
+class ProfilerUnavailableError(ProfilerError):
+    """ncu cannot work on this machine, whatever it is started around: to try again is in vain."""
 
 
 @dataclass(frozen=True)
 class KnownFailure:
-    """A pattern in ncu's messages, and what to say about it."""
+    """A pattern in ncu's messages, and what to say about it. ``machine``: it is no fault of the program profiled."""
 
     pattern: re.Pattern[str]
     message: str
+    machine: bool = True
 
 
-def _known(pattern: str, message: str) -> KnownFailure:
-    return KnownFailure(re.compile(pattern, re.IGNORECASE), message)
+def _known(pattern: str, message: str, *, machine: bool = True) -> KnownFailure:
+    return KnownFailure(re.compile(pattern, re.IGNORECASE), message, machine)
 
 
 #: The first that matches speaks: causes stand before their consequences.
@@ -57,6 +64,7 @@ KNOWN: Sequence[KnownFailure] = (
         r"out of memory|OutOfMemory|failed to (?:save|back ?up|restore)|insufficient (?:device|system|host) memory",
         "no memory was left to save the buffers between ncu's passes: fewer metrics need fewer passes (--ncu basic), "
         "or take smaller sizes",
+        machine=False,
     ),
     _known(
         r"Multi-Instance GPU|\bMIG\b.*not supported",
@@ -79,6 +87,13 @@ def messages(output: str, kind: str = "ERROR") -> list[str]:
     """The texts of ncu's own messages of that kind, without program output and repeated ones."""
     found = [match[2].strip() for line in output.splitlines() if (match := _MESSAGE.match(line)) and match[1] == kind]
     return list(dict.fromkeys(text for text in found if text))
+
+
+def failure(output: str, returncode: int, program_output: str = "") -> ProfilerError:
+    """``explain`` as the error to raise."""
+    known = next((known for known in KNOWN if known.pattern.search(output)), None)
+    kind = ProfilerUnavailableError if known is not None and known.machine else ProfilerError
+    return kind(explain(output, returncode, program_output))
 
 
 def explain(output: str, returncode: int, program_output: str = "") -> str:

@@ -16,6 +16,7 @@ from gpuprof.report.counter_table import disagreements, render_agreement, render
 from gpuprof.results import metrics as m
 from gpuprof.results.json import read_run
 from gpuprof.results.lines import by_line
+from gpuprof.results.metric_sets import is_exact
 from gpuprof.results.model import Counters, Run
 
 DATA = Path(__file__).parent.parent / "results" / "data"
@@ -107,9 +108,11 @@ def with_ncu(run: Run, **changes: float) -> Run:
 
 def test_all_equal_is_said_per_variant_and_in_sum(run: Run) -> None:
     text = render(with_ncu(run), render_agreement)
-    counted = len(run.results[2].counters.values)
-    assert f"{counted} equal, 0 different" in text
-    assert f"2 variants, {2 * counted} counters equal, 0 different" in text
+    exact = sum(is_exact(name) for name in run.results[2].counters.values)
+    others = len(run.results[2].counters.values) - exact
+    assert others == 6  # l1tex__t_requests and l1tex__t_sectors of loads, stores and reductions
+    assert f"{exact} exact counters equal, 0 different; 6 hardware counters equal" in text
+    assert f"2 variants: {2 * exact} exact counters equal, 0 different; 12 hardware counters equal" in text
     assert "differences are expected" in text  # the sampled one
     assert "emulator: build failed" in text
     assert "ncu: nothing was counted" in text
@@ -118,8 +121,22 @@ def test_all_equal_is_said_per_variant_and_in_sum(run: Run) -> None:
 
 def test_a_difference_is_named_with_both_values(run: Run) -> None:
     different = with_ncu(run, **{m.INSTRUCTIONS: 7})
-    assert words(render(different, render_agreement), m.INSTRUCTIONS)[1:] == ["90,000,000", "7", "differs"]
+    assert words(render(different, render_agreement), m.INSTRUCTIONS)[1:] == ["exact", "90,000,000", "7", "differs"]
     assert disagreements(different) == 1
+
+
+def test_a_hardware_counter_may_lose_a_thousandth(run: Run) -> None:
+    """An H200 once counted 134,173,468 of 134,217,728 sectors: 0.033 % too few; 0.2 % would be a difference."""
+    name = m.sectors("ld")
+    counted = run.results[2].counters.values[name]
+    near = with_ncu(run, **{name: round(counted * 134_173_468 / 134_217_728)})
+    text = render(near, render_agreement)
+    assert "within 0.1 % (hardware counter)" in text
+    assert "5 hardware counters equal, 1 within 0.1 %" in text
+    assert disagreements(near) == 0
+    far = with_ncu(run, **{name: round(counted * 0.998)})
+    assert "5 hardware counters equal, 1 different" in render(far, render_agreement)
+    assert disagreements(far) == 1
 
 
 def test_markdown_has_a_column_per_variant_and_the_verdicts(run: Run) -> None:
@@ -136,4 +153,4 @@ def test_agreement_exports(run: Run) -> None:
     rows = list(csv.DictReader(io.StringIO(agreement_csv(both))))
     found = next(row for row in rows if row["variant"] == "tiled/TILE=32" and row["counter"] == m.INSTRUCTIONS)
     assert (found["emulated"], found["ncu"], found["equal"], found["sampled"]) == ("90000000", "7", "differs", "False")
-    assert "| 90,000,000 | 7 | differs |" in agreement_markdown(both)
+    assert "| exact | 90,000,000 | 7 | differs |" in agreement_markdown(both)
