@@ -166,7 +166,7 @@ def sweep(gpu: Gpu) -> dict[str, np.ndarray]:
 
 
 def more_inputs(name: str) -> np.ndarray:
-    """SQRT: two binades; LG2: one; SIN: each place of a quarter turn, in radians; TANH: 2^-6 to 16, even in its bits."""
+    """SQRT: two binades; LG2: one; SIN: a quarter turn, in radians; TANH: 2^-6 to 16, evenly in its bits."""
     steps = np.arange(1 << 23, dtype=np.uint32)
     one = (steps | np.uint32(0x3F800000)).view(np.float32)
     if name == "mufu_sqrt":
