@@ -2,7 +2,7 @@
 //
 // Two bodies: ROUNDS multiply-adds in one, and as many with one addition first and one multiplication last in the other.
 // (Were they the same instructions with other constants, the compiler would select the constants and not branch.)
-// by_lane sends lanes 0 .. SPLIT-1 of every warp into the first body and the rest into the second, so that a warp issues
+// by_lane sends lanes 0 .. split-1 of every warp into the first body and the rest into the second, so that a warp issues
 // both; by_warp sends whole warps, even and odd, so that each issues one. Any count; blocks of a multiple of 32.
 //
 // In the table: instructions and lane efficiency. By warp: half the instructions and all lanes on. By lane: both bodies
@@ -23,13 +23,13 @@ __device__ float second_body(float x) {
     return x;
 }
 
-template <int SPLIT = 16, int ROUNDS = 256>
-__global__ void divergence_by_lane(int count, const float* source, float* target) {
+template <int ROUNDS = 256>
+__global__ void divergence_by_lane(int count, int split, const float* source, float* target) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) return;
     const float x = source[i];
     const int lane = threadIdx.x % 32;
-    target[i] = lane < SPLIT ? first_body<ROUNDS>(x) : second_body<ROUNDS>(x);
+    target[i] = lane < split ? first_body<ROUNDS>(x) : second_body<ROUNDS>(x);
 }
 
 template <int ROUNDS = 256>

@@ -354,14 +354,23 @@ def _control() -> list[RecordedLaunch]:
 
     thousand = (i32(1000), source("float32", 1000, "hash -4 4 6"), target("float32", 1000))
     launches = [
-        bundled(f"divergence {kernel}", "divergence.cu", kernel, (4,), (256,), *thousand)
-        for kernel in (
-            "divergence_by_lane<16, 256>",
-            "divergence_by_lane<31, 256>",
-            "divergence_by_lane<16, 4>",
-            "divergence_by_warp<256>",
-            "divergence_by_warp<4>",
+        bundled(
+            f"divergence_by_lane {split} {rounds}",
+            "divergence.cu",
+            f"divergence_by_lane<{rounds}>",
+            (4,),
+            (256,),
+            i32(1000),
+            i32(split),
+            *thousand[1:],
         )
+        for split, rounds in ((16, 256), (31, 256), (16, 4))
+    ]
+    launches += [
+        bundled(
+            f"divergence_by_warp {rounds}", "divergence.cu", f"divergence_by_warp<{rounds}>", (4,), (256,), *thousand
+        )
+        for rounds in (256, 4)
     ]
     sums = (i32(5000), source("float32", 5000, "mod 13 -6"))
     launches += [
