@@ -14,6 +14,10 @@ from gpuprof.profile.options import TimingOptions
 from gpuprof.profile.statistics import relative_noise, valid
 
 MINIMUM_SAMPLES = 10
+#: So many samples stand for the minimum time: the interval of a median is then a thirtieth of the noise, and every
+#: sample is kept in the JSON.
+ENOUGH_SAMPLES = 1000
+MOST_SAMPLES = 5000
 #: The noise is a plateau when this many of its last values differ by less than this, relative to their mean.
 PLATEAU_VALUES = 8
 PLATEAU_SPREAD = 0.05
@@ -67,6 +71,7 @@ class NoiseRule:
         self._options = options
         self._samples: list[float] = []
         self._noise: list[float] = []
+        self._total_us = 0.0
         self._wall = 0.0
         self._invalid = 0
 
@@ -78,17 +83,22 @@ class NoiseRule:
     def finished(self) -> str:
         if self._invalid >= MAXIMUM_INVALID:
             return "invalid"
-        enough = len(self._samples) >= MINIMUM_SAMPLES and sum(self._samples) * 1e-6 >= self._options.min_time
+        count = len(self._samples)
+        enough = count >= MINIMUM_SAMPLES and self._total_us * 1e-6 >= self._options.min_time
+        enough = enough or count >= ENOUGH_SAMPLES
         if enough and self._noise[-1] < self._options.max_noise:
             return "noise"
         if enough and self._on_plateau():
             return "plateau"
+        if count >= MOST_SAMPLES:
+            return "samples"
         return "time" if self._wall >= self._options.timeout else ""
 
     def add(self, samples_us: Sequence[float], wall_seconds: float) -> None:
         kept = valid(samples_us)
         self._invalid = 0 if kept else self._invalid + len(samples_us)
         self._samples += kept
+        self._total_us += sum(kept)
         self._wall += wall_seconds
         if kept:
             self._noise.append(relative_noise(self._samples))

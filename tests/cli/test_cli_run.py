@@ -101,6 +101,15 @@ def test_a_gpu_that_is_not_there_is_exit_code_3() -> None:
     assert "--device emulated needs no GPU" in done.stderr
 
 
+def test_peaks_need_a_gpu() -> None:
+    if find_gpus().devices:
+        pytest.skip("there is a GPU")
+    assert gpuprof("peaks").returncode == 3
+    wrong = gpuprof("peaks", "--device", "emulated")
+    assert wrong.returncode == 2
+    assert "peaks are measured on one GPU" in wrong.stderr
+
+
 FAULTY = """
 name: faulty
 sizes: {n: 64}

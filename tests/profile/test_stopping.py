@@ -43,6 +43,12 @@ def test_the_minimum_time_holds_a_short_kernel_back() -> None:
     assert drive(rule, constant(10.0)) == 100  # 100 x 10 us = 1 ms
 
 
+def test_many_samples_stand_for_the_minimum_time() -> None:
+    rule = NoiseRule(OPTIONS)
+    assert drive(rule, constant(0.5)) == 1000  # 1,000 x 0.5 us are half of the minimum time
+    assert rule.finished == "noise"
+
+
 def test_noise_that_does_not_fall_is_a_plateau() -> None:
     rule = NoiseRule(OPTIONS)
     count = drive(rule, normal(0.05))
