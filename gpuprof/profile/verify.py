@@ -47,7 +47,7 @@ def compare_output(
     written: NDArray[np.bool_] | None = None,
 ) -> OutputCheck:
     """Compare ``got`` with ``want`` (same number of elements); with ``written`` only where it is true."""
-    flat_got, flat_want = got.reshape(-1), np.broadcast_to(want, got.shape).reshape(-1)
+    flat_got, flat_want = _comparable(got, want)
     mask = None if written is None else written.reshape(-1)
     wrong, max_abs, max_rel = _scan(flat_got, flat_want, tolerance, mask)
     count = int(np.count_nonzero(wrong))
@@ -61,6 +61,16 @@ def compare_output(
     return OutputCheck(
         name, max_abs, max_rel, checked, got.size, count, where_wrong(shaped), picture(shaped), difference
     )
+
+
+def _comparable(got: NDArray[np.generic], want: NDArray[np.generic]) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+    """Both flat. Integers in the output's width, as C converts them; booleans by their byte: poison is no truth."""
+    flat_got, flat_want = got.reshape(-1), np.broadcast_to(want, got.shape).reshape(-1)
+    if flat_got.dtype.kind == "b":
+        return flat_got.view(np.uint8), (flat_want != 0).view(np.uint8)
+    if flat_got.dtype.kind in "iu" and flat_want.dtype.kind in "iub":
+        return flat_got, flat_want.astype(flat_got.dtype, copy=False)
+    return flat_got, flat_want
 
 
 def _scan(

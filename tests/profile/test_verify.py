@@ -44,6 +44,19 @@ def test_integers_are_compared_as_integers() -> None:
     assert compare_output("C", got, want, EXACT).wrong == 1  # equal as float64
 
 
+def test_an_unwritten_boolean_is_not_true() -> None:
+    got = np.array([1, 0, 0xFF], np.uint8).view(np.bool_)
+    check = compare_output("C", got, np.array([True, False, True]), EXACT)
+    assert (check.wrong, check.first.index if check.first else None) == (1, (2,))
+
+
+def test_integers_are_compared_in_the_outputs_width() -> None:
+    got = np.array([255, 7], np.uint8)
+    assert compare_output("C", got, np.array([-1, 7], np.int64), EXACT).wrong == 0
+    huge = np.array([2**64 - 1], np.uint64)
+    assert compare_output("C", huge, np.array([2**64 - 2], np.uint64), EXACT).wrong == 1
+
+
 def test_only_written_elements_are_checked_of_a_sample() -> None:
     got = np.array([1.0, np.nan, 3.0, np.nan])
     check = compare_output("C", got, np.arange(1.0, 5.0), EXACT, np.array([True, False, True, False]))
