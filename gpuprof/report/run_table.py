@@ -18,6 +18,7 @@ from gpuprof.report.columns import (
     status_word,
 )
 from gpuprof.report.grouping import grouped
+from gpuprof.report.ncu_table import ncu_columns
 from gpuprof.report.tables import print_columns
 from gpuprof.report.verdict import verdict
 from gpuprof.report.words import coverage_lines, describe_difference, head_lines
@@ -39,6 +40,10 @@ def render_run(run: Run, console: Console, *, sass: bool = False) -> None:
         bold = [n for n, result in enumerate(run.results) if run.baseline in (result.variant, result.family)]
         columns = draw(heads_for(run, sass=sass), rows_of(run.results))
         print_columns(columns, console, {"status": STATUS_STYLES}, bold)
+    rates = ncu_columns(run)
+    if rates:
+        console.print()
+        print_columns(rates, console)
     for style, line in below(run):
         console.print(Text(line, style=style))
 

@@ -20,7 +20,7 @@ EXACT: tuple[str, ...] = (
     *(m.sass_sectors(op, "local") for op in ("ld", "st")),
     *(m.shared_instructions(op) for op in ("ld", "st", "atom")),
     *(m.shared_wavefronts(op) for op in ("ld", "st", "atom")),
-    *(m.shared_conflicts(op) for op in ("ld", "st")),
+    *(m.SHARED_WAVEFRONTS, m.SHARED_WAVEFRONTS_IDEAL),
     *(m.BRANCHES, m.BRANCHES_UNIFORM, m.BRANCHES_DIVERGENT, m.WARPS_LAUNCHED),
 )
 
@@ -47,14 +47,14 @@ BASIC: tuple[str, ...] = (
     *(m.sectors(op) for op in ("ld", "st")),
     *(m.shared_instructions(op) for op in ("ld", "st")),
     *(m.shared_wavefronts(op) for op in ("ld", "st")),
-    *(m.shared_conflicts(op) for op in ("ld", "st")),
+    *(m.SHARED_WAVEFRONTS, m.SHARED_WAVEFRONTS_IDEAL),
 )
 
 MEMORY: tuple[str, ...] = (
     *BASIC,
     *(m.L1_HIT_PERCENT, m.L2_HIT_PERCENT, m.DRAM_BYTES_READ, m.DRAM_BYTES_WRITTEN, m.DRAM_RATE),
     *(m.sectors(op, "local") for op in ("ld", "st")),
-    *(m.GLOBAL_SECTORS, m.GLOBAL_SECTORS_IDEAL, m.SHARED_WAVEFRONTS, m.SHARED_WAVEFRONTS_IDEAL),
+    *(m.GLOBAL_SECTORS, m.GLOBAL_SECTORS_IDEAL),
     *("lts__t_sectors_op_read.sum", "lts__t_sectors_op_write.sum", "lts__t_bytes.sum.per_second"),
 )
 

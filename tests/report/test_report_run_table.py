@@ -96,6 +96,29 @@ def test_times_and_ncus_counters_stand_in_one_table() -> None:
     assert "tiled/TILE=16: no counters by ncu: no permission" in text
 
 
+def test_ncus_headline_values_are_a_table_of_their_own() -> None:
+    """Values of a 1024-cubed tiled GEMM as an H200's ncu gave them; a variant without rates has no row."""
+    run = read_run(DATA / "gpu_run.json")
+    rates = {
+        metrics.TIME: 279_000,
+        metrics.COMPUTE_PERCENT: 69.2,
+        metrics.MEMORY_PERCENT: 88.4,
+        metrics.L1_PERCENT: 90.6,
+        metrics.SHARED_PIPE_PERCENT: 76.1,
+        metrics.WARPS_ACTIVE_PERCENT: 90.8,
+        metrics.WARPS_THEORETICAL_PERCENT: 100.0,
+    }
+    tiled = replace(run.results[1], ncu=Counters(rates, "ncu", 4096, 4096))
+    counted = replace(run.results[0], ncu=Counters({metrics.INSTRUCTIONS: 5}, "ncu", 1, 1))
+    text = render(replace(run, results=(counted, tiled)), 100)
+    table = text[text.index("% of peak  ") : text.index("tiled/TILE=16: bound by L1 throughput (91% of peak)")]
+    rows = [line for line in table.splitlines() if line.startswith(("naive", "tiled"))]
+    assert [row.split() for row in rows] == [
+        ["tiled/TILE=16", "69.2%", "88.4%", "90.6%", "76.1%", "90.8%", "of", "100%", "279.0", "µs"]
+    ]
+    assert "DRAM" not in table
+
+
 def test_nothing_was_run() -> None:
     run = read_run(DATA / "gpu_run.json")
     text = render(replace(run, results=()), 100)
