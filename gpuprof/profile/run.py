@@ -202,6 +202,10 @@ class _Conductor:
                 handlers[type(event)](event)
 
     def _stop(self) -> None:
+        if self._board.stopped:
+            return
+        if self._interrupts.stopping:
+            self._observer.note("Interrupted: the running variant ends first; Ctrl-C again ends it now.")
         self._board.stop()
         if self._builds is not None:
             self._builds.stop()
