@@ -13,7 +13,7 @@ import pytest
 from gpuprof.device.clock import sample_job
 from gpuprof.device.cuda_info import find_gpus
 from gpuprof.device.jobs import BufferReference, BufferSpec, Job, KernelCall
-from gpuprof.device.launcher import launcher_command, write_spec
+from gpuprof.device.launcher import jobs_ended, launcher_command, write_spec
 from gpuprof.device.opening import why_no_pycuda
 from gpuprof.device.session import GuardedDevice, HostCaller, Session
 from gpuprof.errors import DeviceMemoryError, LaunchError
@@ -47,6 +47,12 @@ extern "C" __global__ void big_shared(int n, const float *x, float *y)
     room[threadIdx.x + 16000] = x[threadIdx.x];
     __syncthreads();
     y[blockIdx.x * blockDim.x + threadIdx.x] = room[16000 + (threadIdx.x ^ 1)];
+}
+__device__ int launches;
+extern "C" __global__ void nth_launch(int n, const float *x, float *y)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i == 0) y[0] = ++launches;
 }
 extern "C" __global__ void endless(int n, const float *x, float *y) { while (n) *(volatile float *)y = 0; }
 """
@@ -176,6 +182,26 @@ def test_the_launcher_runs_a_job_once(cubin: Path, x_file: Path, tmp_path: Path)
     done = subprocess.run(launcher_command(spec), capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert np.load(tmp_path / "out" / "y.npy")[-1] == N
+
+
+def test_the_launcher_runs_jobs_apart(cubin: Path, x_file: Path, tmp_path: Path) -> None:
+    """Global variables start anew with each job."""
+    spec, progress = tmp_path / "spec.json", tmp_path / "progress"
+    jobs = [job(cubin, x_file, name) for name in ("nth_launch", "add_one", "nth_launch")]
+    write_spec(jobs, spec, tmp_path / "out", progress)
+    done = subprocess.run(launcher_command(spec), capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert np.load(tmp_path / "out" / "y.npy")[0] == 1
+    assert jobs_ended(progress) == 3
+
+
+def test_the_launcher_says_which_job_ended_it(cubin: Path, x_file: Path, tmp_path: Path) -> None:
+    spec, progress = tmp_path / "spec.json", tmp_path / "progress"
+    write_spec([job(cubin, x_file, name) for name in ("add_one", "fault", "add_one")], spec, progress=progress)
+    done = subprocess.run(launcher_command(spec), capture_output=True, text=True, timeout=120)
+    assert done.returncode != 0
+    assert "the launch failed" in done.stderr
+    assert jobs_ended(progress) == 1
 
 
 def test_a_process_that_closes_its_device_ends_well(support: Path) -> None:
