@@ -1,7 +1,7 @@
 // Shared memory read at a stride: the ways of a bank conflict are gcd(stride, 32).
 //
-// A warp reads words lane * STRIDE, 32 of them, in a shared array that the block has filled; STRIDE 0 is the broadcast:
-// all lanes read one word. Any number of whole blocks of 32 threads; one result per thread.
+// A warp reads words lane * STRIDE, 32 of them, in a shared array that the block has filled; STRIDE 0 is the
+// broadcast: all lanes read one word. Any number of whole blocks of 32 threads; one result per thread.
 //
 // In the table: wavefronts per shared load. Odd strides: 1. Stride 2: 2, 4: 4, 32: 32, 33: 1 again. Broadcast: 1.
 

@@ -1,13 +1,14 @@
 // Divergence by lane and by warp: what a branch costs when the lanes of a warp disagree, and when they do not.
 //
-// Two bodies: ROUNDS multiply-adds in one, and as many with one addition first and one multiplication last in the other.
-// (Were they the same instructions with other constants, the compiler would select the constants and not branch.)
-// by_lane sends lanes 0 .. split-1 of every warp into the first body and the rest into the second, so that a warp issues
-// both; by_warp sends whole warps, even and odd, so that each issues one. Any count; blocks of a multiple of 32.
+// Two bodies: ROUNDS multiply-adds in one, and as many with one addition first and one multiplication last in the
+// other. (Were they the same instructions with other constants, the compiler would select the constants and not
+// branch.) by_lane sends lanes 0 .. split-1 of every warp into the first body and the rest into the second, so that a
+// warp issues both; by_warp sends whole warps, even and odd, so that each issues one. Any count; blocks of a multiple
+// of 32.
 //
-// In the table: instructions and lane efficiency. By warp: half the instructions and all lanes on. By lane: both bodies
-// are issued, whether 16 lanes go each way or 31 and 1. A short body (ROUNDS 4) has no branch at all: `gpuprof sass`
-// shows both bodies under predicates, and the warp issues both here, too.
+// In the table: instructions and lane efficiency. By warp: half the instructions and all lanes on. By lane: both
+// bodies are issued, whether 16 lanes go each way or 31 and 1. A short body (ROUNDS 4) has no branch at all: `gpuprof
+// sass` shows both bodies under predicates, and the warp issues both here, too.
 
 template <int ROUNDS>
 __device__ float first_body(float x) {

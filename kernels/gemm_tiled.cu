@@ -1,8 +1,8 @@
 // FP32 GEMM through shared memory: a TILE x TILE block loads each element of A and B once per tile, not once per use.
 //
 // C = A * B, row-major, any M, N, K: threads outside the matrices load zeros and take part in every barrier, and only
-// the store is guarded. Each loaded float is used TILE times, so the bytes asked of global memory fall by TILE:
-// 0.25 FLOP per byte becomes TILE / 4 (8 for a tile of 32).
+// the store is guarded. Each loaded float is used TILE times, so the bytes asked of global memory fall by TILE: 0.25
+// FLOP per byte becomes TILE / 4 (8 for a tile of 32).
 //
 // In the table: bytes moved by global loads against gemm_naive, and shared loads per FFMA. The limit has moved to
 // shared memory: two shared loads (B by lane, A by broadcast, or vectors of it) feed each multiply-add.

@@ -3,8 +3,9 @@
 // The warp-level API of mma.h (wmma): fragments are loaded straight from global memory and multiplied 16x16x16 at a
 // time. Row-major; M, N and K must be multiples of 16. A block of 32 x WARPS threads covers WARPS tiles side by side.
 //
-// In the table: instructions. One HMMA does the work of 64 or 128 FFMA of a warp, so nearly all that is left is loading: the
-// fragments come from global memory for each tile, without reuse between warps. gemm_wmma_shared mends that.
+// In the table: instructions. One HMMA does the work of 64 or 128 FFMA of a warp, so nearly all that is left is
+// loading: the fragments come from global memory for each tile, without reuse between warps. gemm_wmma_shared mends
+// that.
 
 #include <cuda_fp16.h>
 #include <mma.h>

@@ -1,10 +1,10 @@
 // Matrix times vector: one thread per row, one warp per row, and one warp per row with float4.
 //
-// y = A * x, A row-major, M rows of N; any size (gemv_vector: N a multiple of 4). Every element of A is used once, so reading A is the
-// bound: a copy of half its size takes as long.
+// y = A * x, A row-major, M rows of N; any size (gemv_vector: N a multiple of 4). Every element of A is used once, so
+// reading A is the bound: a copy of half its size takes as long.
 //
-// In the table: sectors per load request. One thread per row makes a warp read 32 rows at once, 32 sectors for 128 useful bytes; one warp
-// per row reads neighbours, 4 sectors, and sums by shuffles at the end.
+// In the table: sectors per load request. One thread per row makes a warp read 32 rows at once, 32 sectors for 128
+// useful bytes; one warp per row reads neighbours, 4 sectors, and sums by shuffles at the end.
 
 __device__ float warp_total(float value) {
 #pragma unroll

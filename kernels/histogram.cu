@@ -1,10 +1,11 @@
-// Histogram of bytes-sized values: atomics on global memory against atomics on a copy per block in shared memory.
+// Histogram of byte-sized values: atomics on global memory against atomics on a copy per block in shared memory.
 //
-// Values are 0 .. 255, one int each; any count; the counts must be 0 before the launch. Blocks of 256 threads walk the
-// array in strides of the grid. The shared copy takes the collisions of a block, and each block adds its 256 counts once.
+// Values are 0 .. 255, one int each; any count; the counts must be 0 before the launch. Blocks of 256 threads walk
+// the array in strides of the grid. The shared copy takes the collisions of a block, and each block adds its 256
+// counts once.
 //
-// In the table: global atomic sectors (one per distinct bin and warp, or 256 per block), and wavefronts per shared atomic: lanes that hit the
-// same bank wait for one another, so that an input of equal values is the worst case.
+// In the table: global atomic sectors (one per distinct bin and warp, or 256 per block), and wavefronts per shared
+// atomic: lanes that hit the same bank wait for one another, so that an input of equal values is the worst case.
 
 constexpr int BINS = 256;
 
@@ -14,7 +15,8 @@ extern "C" __global__ void histogram_global(int count, const int* values, unsign
     }
 }
 
-extern "C" __global__ void __launch_bounds__(BINS) histogram_shared(int count, const int* values, unsigned int* counts) {
+extern "C" __global__ void __launch_bounds__(BINS)
+histogram_shared(int count, const int* values, unsigned int* counts) {
     __shared__ unsigned int block_counts[BINS];
     block_counts[threadIdx.x] = 0;
     __syncthreads();

@@ -1,8 +1,8 @@
 // Layer normalisation over the rows of a matrix: mean and variance by two passes, or by Welford's one.
 //
 // target[r][c] = (x[r][c] - mean_r) / sqrt(variance_r + epsilon) * weight[c] + bias[c]; one warp per row, any size.
-// Welford keeps a running mean and sum of squares, so that the row is read twice instead of three times, and pays with a
-// division per element.
+// Welford keeps a running mean and sum of squares, so that the row is read twice instead of three times, and pays
+// with a division per element.
 //
 // In the table: load sectors against instructions. Which of the two is faster depends on which of them the device is
 // short of.

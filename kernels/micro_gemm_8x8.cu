@@ -1,11 +1,11 @@
 // FP32 GEMM as micro_gemm_cp_async, with 8x8 results per thread and a 128x128 block tile.
 //
 // The one change: the sizes of the tiles. Sixteen shared loads feed 64 FFMA, four for one instead of two for one, and
-// each element loaded from global memory is used 128 times instead of 64. C = alpha * A * B + beta * C, row-major, any
-// M, N, K; 16x16 threads; 16384 bytes of dynamic shared memory. Needs sm_80 or later.
+// each element loaded from global memory is used 128 times instead of 64. C = alpha * A * B + beta * C, row-major,
+// any M, N, K; 16x16 threads; 16384 bytes of dynamic shared memory. Needs sm_80 or later.
 //
-// In the table: registers (64 hold results alone), occupancy, FFMA share; and wavefronts per shared load: neighbouring
-// threads read B eight floats apart, so sixteen lanes meet in four banks.
+// In the table: registers (64 hold results alone), occupancy, FFMA share; and wavefronts per shared load:
+// neighbouring threads read B eight floats apart, so sixteen lanes meet in four banks.
 
 #include <cuda_pipeline.h>
 

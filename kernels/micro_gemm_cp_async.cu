@@ -1,8 +1,8 @@
 // FP32 GEMM as micro_gemm_reordered, with cp.async in place of the copy through registers.
 //
-// The one change: each element goes from global to shared memory by one asynchronous instruction (LDGSTS), which needs
-// no register to wait in and no store instruction. Elements outside the matrices are filled with zeros by the same
-// instruction. C = alpha * A * B + beta * C, row-major, any M, N, K; 16x16 threads; 8192 bytes of dynamic shared
+// The one change: each element goes from global to shared memory by one asynchronous instruction (LDGSTS), which
+// needs no register to wait in and no store instruction. Elements outside the matrices are filled with zeros by the
+// same instruction. C = alpha * A * B + beta * C, row-major, any M, N, K; 16x16 threads; 8192 bytes of dynamic shared
 // memory. Needs sm_80 or later.
 //
 // In the table: registers, and fewer instructions: LDG and STS are gone from the loop, LDGSTS has come.

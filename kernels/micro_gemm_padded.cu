@@ -1,9 +1,9 @@
 // FP32 GEMM as micro_gemm_vector, with four floats of padding after each row of the transposed tile of A.
 //
-// The one change: PAD = 4. A warp stores 16 rows at two values of k that lie four rows of the tile apart; 4 * 128 floats
-// are a multiple of 32 banks, so the two met on the same banks, and 4 * 132 floats are 16 banks further, so they do not.
-// Padding by four keeps every float4 aligned. C = alpha * A * B + beta * C, row-major, any M; N and K must be multiples
-// of 4; 16x16 threads; 16640 bytes of dynamic shared memory. Needs sm_80 or later.
+// The one change: PAD = 4. A warp stores 16 rows at two values of k that lie four rows of the tile apart; 4 * 128
+// floats are a multiple of 32 banks, so the two met on the same banks, and 4 * 132 floats are 16 banks further, so
+// they do not. Padding by four keeps every float4 aligned. C = alpha * A * B + beta * C, row-major, any M; N and K
+// must be multiples of 4; 16x16 threads; 16640 bytes of dynamic shared memory. Needs sm_80 or later.
 //
 // In the table: wavefronts per shared store go from 2 to 1.
 

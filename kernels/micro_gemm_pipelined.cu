@@ -2,9 +2,9 @@
 //
 // The changes: a deeper K tile; STAGES tiles in shared memory, filled by cp.async while earlier ones are used (A is
 // transposed on the way, four bytes at a time); and two sets of fragments in registers, so that the shared loads of
-// step k + 1 are in flight while the FFMA of step k are issued. C = alpha * A * B + beta * C, row-major, any M; N and K
-// must be multiples of 4. A 1D block of (BM / WM) * (BN / WN) warps; dynamic shared memory of
-// STAGES * BK * (BM + 4 + BN) * 4 bytes. Needs sm_80 or later.
+// step k + 1 are in flight while the FFMA of step k are issued. C = alpha * A * B + beta * C, row-major, any M; N and
+// K must be multiples of 4. A 1D block of (BM / WM) * (BN / WN) warps; dynamic shared memory of STAGES * BK * (BM + 4
+// + BN) * 4 bytes. Needs sm_80 or later.
 //
 // Look at: FFMA share, and the loop in `gpuprof sass`: shared loads stand between FFMA that do not need them.
 

@@ -1,8 +1,8 @@
 // FP32 GEMM as micro_gemm_8x8, with 128-bit accesses to global and shared memory.
 //
-// The one change: four floats per instruction everywhere. B goes by 16-byte cp.async; A is loaded as float4 along K and
-// stored transposed (As[k][row]), so that the fragments of A, too, are read as float4. A thread's 8x8 results are four
-// 4x4 patches, 64 rows and columns apart, so that a warp's float4 reads of B are contiguous. C = alpha * A * B +
+// The one change: four floats per instruction everywhere. B goes by 16-byte cp.async; A is loaded as float4 along K
+// and stored transposed (As[k][row]), so that the fragments of A, too, are read as float4. A thread's 8x8 results are
+// four 4x4 patches, 64 rows and columns apart, so that a warp's float4 reads of B are contiguous. C = alpha * A * B +
 // beta * C, row-major, any M; N and K must be multiples of 4; 16x16 threads; 16384 bytes of dynamic shared memory.
 // Needs sm_80 or later.
 //

@@ -2,8 +2,8 @@
 //
 // The one change: which results a thread owns. Each of the eight warps computes a compact 64x32 part of the block's
 // 128x128 (it was 16 rows of 128 columns), so that a warp reads 96 floats per step of K instead of 144; and its lanes
-// are ordered so that 128-bit shared loads merge (see lane_m and lane_n). C = alpha * A * B + beta * C, row-major, any
-// M; N and K must be multiples of 4; 256 threads; 16640 bytes of dynamic shared memory. Needs sm_80 or later.
+// are ordered so that 128-bit shared loads merge (see lane_m and lane_n). C = alpha * A * B + beta * C, row-major,
+// any M; N and K must be multiples of 4; 256 threads; 16640 bytes of dynamic shared memory. Needs sm_80 or later.
 //
 // In the table: wavefronts per shared load, against micro_gemm_padded.
 

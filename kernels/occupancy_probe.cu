@@ -1,10 +1,10 @@
 // One kernel for many occupancies: ILP independent chains of multiply-adds per thread, and shared memory on request.
 //
-// Each thread reads one float, runs ROUNDS steps on ILP copies of it, and writes their sum; any count. Registers are set
-// with -maxrregcount, shared memory with the launch; neither is needed by the arithmetic.
+// Each thread reads one float, runs ROUNDS steps on ILP copies of it, and writes their sum; any count. Registers are
+// set with -maxrregcount, shared memory with the launch; neither is needed by the arithmetic.
 //
-// In the table: occupancy beside time. Fewer resident warps hide less latency, but a thread with more independent work
-// (ILP 4) needs fewer warps: 100 % is not a goal in itself.
+// In the table: occupancy beside time. Fewer resident warps hide less latency, but a thread with more independent
+// work (ILP 4) needs fewer warps: 100 % is not a goal in itself.
 
 template <int ILP = 1, int ROUNDS = 64>
 __global__ void occupancy_probe(int count, const float* source, float* target) {

@@ -1,14 +1,16 @@
 // Sum of an array in four steps: interleaved, sequential, warp shuffles, one atomic per block.
 //
-// Blocks of 256 threads. v0, v1 and v2 leave one partial sum per block and are launched again on the partial sums until
-// one is left; any count. The steps stand on lines of their own, so that `gpuprof counters --by-line` shows each.
+// Blocks of 256 threads. v0, v1 and v2 leave one partial sum per block and are launched again on the partial sums
+// until one is left; any count. The steps stand on lines of their own, so that `gpuprof counters --by-line` shows
+// each.
 //   v0  threads t % 2, 4, 8 ... == 0 add: the active ones are spread over all warps, 47 warps with work in 8 steps
 //   v1  threads t < 128, 64, 32 ... add: the active ones are packed together, 12 warps with work in 8 steps
 //   v2  as v1, with warp shuffles for the last six steps: no barrier, no shared memory
-//   v3  each thread first sums float4 over the whole array in strides of the grid, and each block ends in one atomicAdd
+//   v3  each thread first sums float4 over the whole array in strides of the grid, and each block ends in one
+//       atomicAdd
 //
-// In the table: instructions, shared stores (a store whose lanes are all off is not counted: 8 + 47 warps per block in
-// v0, 8 + 12 in v1), and time against the copy, which reads the same bytes and writes them, too.
+// In the table: instructions, shared stores (a store whose lanes are all off is not counted: 8 + 47 warps per block
+// in v0, 8 + 12 in v1), and time against the copy, which reads the same bytes and writes them, too.
 
 constexpr int BLOCK = 256;
 

@@ -1,7 +1,7 @@
 // y = a * x + y in float, float4 and half2: three ways to one bandwidth.
 //
-// Any count for saxpy_float; a multiple of 4 for saxpy_float4, of 2 for saxpy_half2. Half halves the bytes, and half2 does
-// two multiply-adds per instruction, rounded to half once each.
+// Any count for saxpy_float; a multiple of 4 for saxpy_float4, of 2 for saxpy_half2. Half halves the bytes, and half2
+// does two multiply-adds per instruction, rounded to half once each.
 //
 // In the table: instructions and sectors for the same count of elements. The time follows the sectors.
 

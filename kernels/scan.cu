@@ -3,8 +3,8 @@
 // Blocks of 256 threads scan 1024 floats, four per thread; the 1024 x 1024 elements that one block can add up are the
 // limit: count <= 1048576. Within a warp the scan goes by shuffles, across the eight warps through shared memory.
 //
-// In the table: instructions per element against a copy. The array is read twice and written twice (blocks, then offsets), so two copies are the
-// bound of this scheme; CUB's single pass comes near one.
+// In the table: instructions per element against a copy. The array is read twice and written twice (blocks, then
+// offsets), so two copies are the bound of this scheme; CUB's single pass comes near one.
 
 constexpr int BLOCK = 256;
 constexpr int PER_THREAD = 4;

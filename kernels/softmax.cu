@@ -1,10 +1,11 @@
 // Softmax over the rows of a matrix: three passes over memory, one block per row, against one warp per row.
 //
-// target[r][c] = exp(x[r][c] - max_r) / sum_r; any size. The block version (BLOCK threads) joins its warps through shared memory; the
-// warp version needs only shuffles. Both read the row three times: for the maximum, the sum, and the result.
+// target[r][c] = exp(x[r][c] - max_r) / sum_r; any size. The block version (BLOCK threads) joins its warps through
+// shared memory; the warp version needs only shuffles. Both read the row three times: for the maximum, the sum, and
+// the result.
 //
-// In the table: load sectors, three times those of a copy (the later reads hit a cache on a GPU), and barriers' cost in
-// instructions for short rows.
+// In the table: load sectors, three times those of a copy (the later reads hit a cache on a GPU), and barriers' cost
+// in instructions for short rows.
 
 #include <math_constants.h>
 

@@ -1,10 +1,10 @@
 // Stencils in one and two dimensions: neighbours from global memory, or from a tile in shared memory.
 //
-// stencil_1d sums 2 * RADIUS + 1 neighbours; stencil_2d is the five-point mean. Outside the array counts as 0; any size.
-// The 1D kernels take blocks of BLOCK threads, the 2D ones of 32x8.
+// stencil_1d sums 2 * RADIUS + 1 neighbours; stencil_2d is the five-point mean. Outside the array counts as 0; any
+// size. The 1D kernels take blocks of BLOCK threads, the 2D ones of 32x8.
 //
-// In the table: load requests and sectors. The tile brings each element in once per block, plus the halo; on a GPU the L1
-// cache does much of that by itself, so that the gain in time is smaller than the gain in requests.
+// In the table: load requests and sectors. The tile brings each element in once per block, plus the halo; on a GPU
+// the L1 cache does much of that by itself, so that the gain in time is smaller than the gain in requests.
 
 template <int RADIUS = 3, int BLOCK = 256>
 __global__ void stencil_1d_global(int count, const float* source, float* target) {

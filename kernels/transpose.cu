@@ -2,8 +2,8 @@
 //
 // The source has `rows` rows of `columns` floats, any size. Blocks of 32 x ROWS threads move tiles of 32x32.
 //   transpose_plain     reads rows, writes columns: each store of a warp touches 32 sectors
-//   transpose_tiled     turns the tile in shared memory, so that both sides are coalesced; but a column of the tile lies
-//                       in one bank: 32 wavefronts per shared load
+//   transpose_tiled     turns the tile in shared memory, so that both sides are coalesced; but a column of the tile
+//                       lies in one bank: 32 wavefronts per shared load
 //   transpose_padded    one float of padding per row moves each row by a bank: 1 wavefront
 //   transpose_swizzled  no padding: column c of row r is kept at c ^ r, also 1 wavefront, and 4096 bytes exactly
 //
@@ -46,7 +46,8 @@ __device__ void transpose_through_shared(int rows, int columns, const float* sou
 #pragma unroll
     for (int y = threadIdx.y; y < TILE; y += ROWS) {
         const int row = blockIdx.y * TILE + y;
-        if (row < rows && column < columns) tile[Layout::at(y, x)] = source[static_cast<size_t>(row) * columns + column];
+        if (row >= rows || column >= columns) continue;
+        tile[Layout::at(y, x)] = source[static_cast<size_t>(row) * columns + column];
     }
     __syncthreads();
 
