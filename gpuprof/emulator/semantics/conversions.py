@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered, semantics
-from gpuprof.emulator.semantics.exact import _directed
+from gpuprof.emulator.semantics.exact import directed
 from gpuprof.emulator.semantics.forms import allow, arithmetic_form, expect_sources, pick
 from gpuprof.emulator.semantics.narrow import (
     SMALL_FLOATS,
@@ -154,7 +154,7 @@ def i2f(insn: Decoded) -> Execute:
     if kind == "F64" and mode == "RN":
         return lambda lanes: lanes.set_f64(form.result, read(lanes).astype(np.float64))
     if kind == "F64":
-        return lambda lanes: lanes.set_f64(form.result, _directed(*_exact_pair(read(lanes)), mode, None))
+        return lambda lanes: lanes.set_f64(form.result, directed(*_exact_pair(read(lanes)), mode, None))
     if kind == "F32":
         return lambda lanes: lanes.set_f32(form.result, round_double(*_exact_pair(read(lanes)), mode))
     narrow = to_half if kind == "F16" else to_bfloat

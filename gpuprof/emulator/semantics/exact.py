@@ -44,7 +44,7 @@ def sum_double(a: F64, b: F64, mode: str) -> F64:
     """a + b rounded by ``mode``."""
     total, error = two_sum(a, b)
     plus = (a == 0) & (b == 0) & ~np.signbit(a) & ~np.signbit(b)
-    result = _directed(total, np.where(np.isfinite(total), error, 0.0), mode, plus)
+    result = directed(total, np.where(np.isfinite(total), error, 0.0), mode, plus)
     overflow = np.isinf(total) & np.isfinite(a) & np.isfinite(b)
     return _redo(result, overflow, mode, a, np.ones((1, 1, 1)), b)
 
@@ -53,7 +53,7 @@ def product_double(a: F64, b: F64, mode: str) -> F64:
     """a * b rounded by ``mode``."""
     product, error = two_product(a, b)
     risky = ~_safe(a) | ~_safe(b)
-    result = _directed(product, error, mode, None)
+    result = directed(product, error, mode, None)
     special = (a == 0) | (b == 0) | ~np.isfinite(a) | ~np.isfinite(b)
     result = np.where(special, product, result)
     return _redo(result, risky & ~special, mode, a, b, None)
@@ -70,7 +70,7 @@ def fused_double(a: F64, b: F64, c: F64, mode: str = "RN") -> F64:
         result = top + odd
     else:
         total, error = two_sum(top, odd)
-        result = _directed(total, error, mode, np.zeros((1, 1, 1), np.bool_))
+        result = directed(total, error, mode, np.zeros((1, 1, 1), np.bool_))
     if _is_tame(a, b, c, product, result):
         return result
     special = ~np.isfinite(product + c) | (a == 0) | (b == 0) | (result == 0)
@@ -111,7 +111,7 @@ def _safe(value: F64) -> Bool:
     return (magnitude > SAFE_LOW) & (magnitude < SAFE_HIGH)
 
 
-def _directed(total: F64, error: F64, mode: str, keep_plus: Bool | None) -> F64:
+def directed(total: F64, error: F64, mode: str, keep_plus: Bool | None) -> F64:
     """``total`` moved one place where the sign of its error asks for it; ``keep_plus``: zero sums that stay +0."""
     if mode == "RP":
         return np.where(error > 0, np.nextafter(total, np.inf), total)

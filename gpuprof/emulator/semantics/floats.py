@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered, semantics
+from gpuprof.emulator.semantics.base import Decoded, Execute, semantics
 from gpuprof.emulator.semantics.forms import (
     BOOLEANS,
-    COMPARISONS,
     allow,
     arithmetic_form,
+    combine,
     comparison_form,
     expect_sources,
     pick,
@@ -290,7 +290,6 @@ def fset(insn: Decoded) -> Execute:
     a, b = form.sources
     compare, how, read = FLOAT_COMPARE[pick(insn, FLOAT_COMPARE)], pick(insn, BOOLEANS, "AND"), reader(insn)
     yes = np.uint32(0x3F800000 if insn.has("BF") else 0xFFFFFFFF)
-    from gpuprof.emulator.semantics.forms import combine
 
     def execute(lanes: Lanes) -> None:
         other = form.predicates[0] if form.predicates else None
@@ -322,6 +321,3 @@ def division_is_special(a: F32, b: F32) -> Bool:
     difference = first - second
     special = (first < 25) | (first == 255) | (second < 2) | (second > 251)
     return special | (difference < -124) | (difference > 126)
-
-
-__all__ = ["COMPARISONS", "FLOAT_COMPARE", "NotCovered", "extremum", "fused"]

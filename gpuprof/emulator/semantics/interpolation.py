@@ -9,7 +9,10 @@ recorded result (tests/hardware/questions); without it there are none. RCP, RSQ 
 so they are the hardware's bits throughout. LG2 comes from all mantissas in units of 2^-24, SIN (of a quarter turn) and
 SQRT from some 27,000 and 8,000 results, which leaves a place open now and then.
 
-``mufu_tables.npz`` holds the coefficients, float64 (segments, 3), in the result's last place (SIN, LG2: 2^-24).
+Other generations than sm_90 are taken to have the same tables, which was not measured.
+
+``mufu_tables.npz`` (made by tests/hardware/questions/fit_mufu.py) holds the coefficients: float64
+(segments, 3), in the result's last place (SIN, LG2: 2^-24).
 """
 
 from __future__ import annotations

@@ -12,7 +12,6 @@ import numpy as np
 
 from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered, semantics
 from gpuprof.emulator.semantics.forms import (
-    Form,
     allow,
     arithmetic_form,
     constant_u32,
@@ -254,6 +253,3 @@ def leading_bit(value: U32) -> U32:
     """Index of the highest set bit, from the exponent of the exact double; meaningless for 0."""
     bits: NDArray[np.uint64] = value.astype(np.float64).view(np.uint64)
     return ((bits >> np.uint64(52)) - np.uint64(1023)).astype(np.uint32)
-
-
-__all__ = ["Form", "leading_bit", "population", "reverse_bits", "three_input"]

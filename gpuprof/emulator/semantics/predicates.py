@@ -16,7 +16,7 @@ from gpuprof.emulator.semantics.forms import (
     required_integer,
     wanted,
 )
-from gpuprof.sass.model import Operand, OperandKind
+from gpuprof.sass.model import Operand
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -116,6 +116,3 @@ def first_active(lanes: Lanes, value: U32) -> U32:
 def _or_of_active(lanes: Lanes, source: Operand) -> U32:
     value = np.where(lanes.active(), lanes.u32(source), np.uint32(0))
     return np.bitwise_or.reduce(value, axis=-1, keepdims=True)
-
-
-__all__ = ["OperandKind", "first_active"]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered, semantics
+from gpuprof.emulator.semantics.base import Decoded, Execute, semantics
 from gpuprof.emulator.semantics.forms import (
     Form,
     allow,
@@ -223,6 +223,3 @@ def single_shift(insn: Decoded) -> Execute:
         lanes.set_u32(form.result, as_low(shift_pair(wide, count, left=left, signed=signed)))
 
     return execute
-
-
-__all__ = ["NotCovered", "shift_pair"]
