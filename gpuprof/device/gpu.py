@@ -240,7 +240,10 @@ class GpuDevice:
     def _host_value(self, value: Pointer | HostScalar) -> Any:
         if isinstance(value, Pointer):
             return ctypes.c_void_p(self._address(value.handle) + value.offset_bytes)
-        return np.ctypeslib.as_ctypes_type(np.dtype(value.dtype))(value.value)
+        try:
+            return np.ctypeslib.as_ctypes_type(np.dtype(value.dtype))(value.value)
+        except NotImplementedError:
+            raise LaunchError(f"a host function cannot take a {value.dtype} by value; give it a float32") from None
 
     def synchronize(self) -> None:
         """Wait for the stream; raises LaunchError with what the launch did."""
