@@ -34,6 +34,7 @@ class Dataflow:
     #: chains of accumulation by opcode and stretch of code, as ``loops.chain_lengths`` keeps them
     chains: dict[tuple[str, tuple[int, int, int]], list[int]] = field(default_factory=dict)
     _by_block: dict[tuple[int, Register], tuple[tuple[int, ...], bool]] = field(default_factory=dict)
+    _at_entry: dict[tuple[int, Register], Definitions] = field(default_factory=dict)
     _writers: dict[int, dict[Register, list[int]]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -44,9 +45,20 @@ class Dataflow:
         """Who may have written ``register`` as instruction ``index`` reads it."""
         block = self.graph.block_of[index]
         sites, killed = self._in_block(block, register, index)
-        found = list(sites)
         if killed:
-            return Definitions(tuple(found))
+            return Definitions(sites)
+        above = self._entering(block, register)
+        return Definitions(tuple(dict.fromkeys((*sites, *above.sites))), above.undefined, above.complete)
+
+    def _entering(self, block: int, register: Register) -> Definitions:
+        """Who may have written ``register`` as the block begins. Remembered: slices ask the same again and again."""
+        key = (block, register)
+        if key not in self._at_entry:
+            self._at_entry[key] = self._search(block, register)
+        return self._at_entry[key]
+
+    def _search(self, block: int, register: Register) -> Definitions:
+        found: list[int] = []
         seen: set[int] = set()
         waiting = list(self.graph.blocks[block].predecessors)
         undefined = self._is_entry(block)

@@ -28,6 +28,9 @@ _LANE_REGISTERS = {
 _BLOCK_REGISTERS = {"SR_CTAID.X": "blockIdx.x", "SR_CTAID.Y": "blockIdx.y", "SR_CTAID.Z": "blockIdx.z"}
 _EXCHANGES = frozenset(("SHFL", "VOTE", "MATCH", "REDUX", "CREDUX"))
 _MOST_STEPS = 2000
+#: After this many steps in one function each further slice is cut early: its origins then say "not traced".
+_MOST_STEPS_IN_ALL = 200_000
+_FEW_STEPS = 50
 _MOST_ABOVE = 500
 
 
@@ -64,6 +67,7 @@ class Tracer:
 
     flow: Dataflow
     banks: BankNames = field(default_factory=BankNames)
+    _steps: int = 0
     _deciders: dict[tuple[int, frozenset[int]], tuple[int, ...]] = field(default_factory=dict)
 
     def of_register(self, index: int, register: Register) -> Origins:
@@ -86,9 +90,10 @@ class Tracer:
             if question in asked:
                 continue
             asked.add(question)
-            if len(asked) > _MOST_STEPS:
+            if len(asked) > (_MOST_STEPS if self._steps < _MOST_STEPS_IN_ALL else _FEW_STEPS):
                 gathered.unknown = True
                 break
+            self._steps += 1
             found = self.flow.definitions(*question)
             if not found.sites or not found.complete:
                 gathered.unknown = True
