@@ -349,4 +349,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except GpuprofError as error:
+        sys.exit(f"error: {error}")
