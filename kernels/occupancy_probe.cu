@@ -14,7 +14,7 @@ __global__ void occupancy_probe(int count, const float* source, float* target) {
     float chains[ILP];
 #pragma unroll
     for (int chain = 0; chain < ILP; ++chain) chains[chain] = source[i] + chain;
-#pragma unroll
+#pragma unroll 4  // not wholly: the compiler would then run one chain after the other
     for (int round = 0; round < ROUNDS; ++round) {
 #pragma unroll
         for (int chain = 0; chain < ILP; ++chain) chains[chain] = chains[chain] * 0.5f + 1.0f;
