@@ -2,7 +2,8 @@
 
 SPEC is what ``write_spec`` wrote: jobs, run in their order, each with buffers and code of its own that are gone before
 the next begins. Nsight Compute wraps this process. Every job that reached its end adds a line to the progress file, so
-that whoever looks from outside knows which job ended the process. The first one that fails does.
+that whoever looks from outside knows which job ended the process. The first one that fails does. There is no such file
+where not even the device could be opened.
 """
 
 from __future__ import annotations
@@ -54,9 +55,9 @@ def launch_all(spec: Path, ordinal: int) -> None:
     data = json.loads(spec.read_text(encoding="utf-8"))
     outputs = Path(data["outputs"]) if data["outputs"] else None
     progress = Path(data["progress"]) if data["progress"] else None
+    device = GpuDevice(ordinal)
     if progress is not None:
         progress.write_bytes(b"")
-    device = GpuDevice(ordinal)
     for job in read_spec(spec):
         _launch_job(device, job, outputs)
         if progress is not None:

@@ -118,6 +118,8 @@ def _profile_group(tool: Tool, jobs: Sequence[Job], wanted: NcuOptions, ordinal:
         except ProfilerUnavailableError as error:
             return _Group({job.label: error for job in jobs})
         except ProfilerError as error:
+            if not progress.exists():  # not even the device was opened: it is no variant's fault
+                return _Group({job.label: error for job in jobs})
             return _failed(jobs, error, jobs_ended(progress))
         return _told_apart(jobs, report, request, jobs_ended(progress))
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from gpuprof.errors import ProfilerError
 from gpuprof.toolchain.ncu_csv import MAXIMUM_CHARACTERS, NcuLaunch, NcuRule, parse_ncu_csv, parse_ncu_rules
-from gpuprof.toolchain.ncu_errors import explain, failure, near_names, unknown_metrics
+from gpuprof.toolchain.ncu_errors import ProfilerUnavailableError, explain, failure, near_names, unknown_metrics
 from gpuprof.toolchain.tools import Tool
 
 #: Seconds for one start of ncu: it replays a launch up to some fifty times and saves its buffers between.
@@ -84,7 +84,9 @@ def profile(tool: Tool, request: NcuRequest) -> NcuReport:
             raise failure(outcome.log, outcome.returncode, outcome.program_output)
         dropped += unknown
     near = _why_missing(tool, dropped)
-    raise ProfilerError(f"this ncu ({tool.version}) has none of the metrics asked for: {'; '.join(near.values())}")
+    raise ProfilerUnavailableError(
+        f"this ncu ({tool.version}) has none of the metrics asked for: {'; '.join(near.values())}"
+    )
 
 
 def read_report(tool: Tool, report: Path, *, timeout: float = DEFAULT_TIMEOUT) -> tuple[NcuLaunch, ...]:

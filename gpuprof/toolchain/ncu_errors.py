@@ -13,7 +13,7 @@ EMULATOR_HINT = "the emulator's counters need none of this: --device emulated"
 
 
 class ProfilerUnavailableError(ProfilerError):
-    """ncu cannot work on this machine, whatever it is started around: to try again is in vain."""
+    """ncu cannot work on this machine or as asked, whatever it is started around: to try again is in vain."""
 
 
 @dataclass(frozen=True)

@@ -55,6 +55,7 @@ def finish(code, message=""):
     sys.exit(code)
 number = 0
 progress = pathlib.Path(spec["progress"])
+progress.write_text("")
 for job in spec["jobs"]:
     for call in job["calls"]:
         if call["kind"] != "kernel" or (call["symbol"] == plan.get("never")):
@@ -165,6 +166,12 @@ def test_what_is_wrong_with_the_machine_is_asked_once(stand_in: Any) -> None:
     assert len(stand_in.calls()) == 1
     assert all("NVreg_RestrictProfilingToAdminUsers=0" in text for text in found.values())
     assert list(found) == ["a", "b", "c"]
+
+
+def test_what_keeps_ncu_from_starting_the_program_is_asked_once(stand_in: Any) -> None:
+    found = values(dict(profile_jobs(stand_in(machine="==ERROR== Unknown option"), JOBS, OPTIONS)))
+    assert len(stand_in.calls()) == 1
+    assert found == dict.fromkeys("abc", "ncu failed: Unknown option")
 
 
 def test_the_report_has_the_name_that_was_asked_for(stand_in: Any, tmp_path: Path) -> None:
