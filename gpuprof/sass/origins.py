@@ -29,7 +29,7 @@ _BLOCK_REGISTERS = {"SR_CTAID.X": "blockIdx.x", "SR_CTAID.Y": "blockIdx.y", "SR_
 _EXCHANGES = frozenset(("SHFL", "VOTE", "MATCH", "REDUX", "CREDUX"))
 _MOST_STEPS = 2000
 #: After this many steps in one function each further slice is cut early: its origins then say "not traced".
-_MOST_STEPS_IN_ALL = 200_000
+_MOST_STEPS_IN_ALL = 30_000
 _FEW_STEPS = 50
 _MOST_ABOVE = 500
 
@@ -68,11 +68,16 @@ class Tracer:
     flow: Dataflow
     banks: BankNames = field(default_factory=BankNames)
     _steps: int = 0
+    _known: dict[tuple[tuple[int, ...], int | None], Origins] = field(default_factory=dict)
     _deciders: dict[tuple[int, frozenset[int]], tuple[int, ...]] = field(default_factory=dict)
 
     def of_register(self, index: int, register: Register) -> Origins:
         """The origins of a register as instruction ``index`` reads it."""
-        return self._slice([(index, register)])
+        sites = self.flow.definitions(index, register).sites
+        key = (sites, self.flow.graph.block_of[index] if len(sites) != 1 else None)
+        if key not in self._known:
+            self._known[key] = self._slice([(index, register)])
+        return self._known[key]
 
     def of_result(self, index: int) -> Origins:
         """The origins of what instruction ``index`` writes."""
