@@ -111,13 +111,13 @@ def load(decoded: Decoded, index: int) -> Step:
     parts = [(step, min(width, 4)) for step in range(0, width, 4)]
 
     def execute(lanes: LaneState) -> None:
-        for step, size in parts:
-            value = _read(lanes, source, step, size)
+        values = [_read(lanes, source, step, size) for step, size in parts]  # the index may be a target too
+        for number, value in enumerate(values):
             if signed is not None:
                 value = value.astype(signed).astype(np.int32).view(np.uint32)
             if uniform and value.shape[2] > 1:
                 value = first_active(lanes, value)
-            lanes.set_u32_next(target, step // 4, value)
+            lanes.set_u32_next(target, number, value)
 
     return execute
 

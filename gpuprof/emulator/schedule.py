@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gpuprof.emulator.program import Program, Run
 
 #: Runs that a fragment may execute before others get a turn.
-TURN = 4096
+TURN = 256
 _NEVER = 1 << 60
 
 
