@@ -19,8 +19,10 @@ from gpuprof.errors import BarrierDeadlockError, EmulationError, InstructionLimi
 if TYPE_CHECKING:
     from gpuprof.emulator.program import Program, Run
 
-#: Runs that a fragment may execute before others get a turn.
+#: Runs that fragments execute by lowest program counter before another gets a turn; halved each time that happens,
+#: so that a loop that only another fragment can end costs little, and long loops of many warps stay batched.
 TURN = 256
+SHORTEST_TURN = 16
 _NEVER = 1 << 60
 
 
@@ -34,20 +36,21 @@ def run_batch(batch: Batch, program: Program) -> None:
 
 def run_fragments(batch: Batch, program: Program, stop: int) -> None:
     """Run until no fragment is left that stands before program counter ``stop``."""
-    turn = 0
+    turn, length = 0, TURN
     while batch.fragments:
-        fragment, bound = _choose(batch, fair=turn >= TURN)
+        fair = turn >= length
+        fragment, bound = _choose(batch, fair=fair)
         if fragment.pc >= stop:
             batch.fragments.append(fragment)
             return
-        if turn >= TURN:
-            turn = 0
+        if fair:
+            turn, length = 0, max(SHORTEST_TURN, length // 2)
         part = compaction.worthwhile(batch, fragment)
         if part is not None:
             compaction.run_part(batch, part, program, min(bound, stop), run_fragments)
             turn += 1
             continue
-        turn += _run_fragment(batch, fragment, program, min(bound, stop))
+        turn += _run_fragment(batch, fragment, program, min(bound, stop), SHORTEST_TURN if fair else length)
         if batch.detached and batch.fragments and _only_at_barriers(batch, program):
             return
 
@@ -87,8 +90,8 @@ def _merge(batch: Batch, into: Fragment, other: Fragment) -> bool:
     return True
 
 
-def _run_fragment(batch: Batch, fragment: Fragment, program: Program, bound: int) -> int:
-    """Run one fragment until it is parked or reaches ``bound``; returns how many runs it took."""
+def _run_fragment(batch: Batch, fragment: Fragment, program: Program, bound: int, most: int) -> int:
+    """Run one fragment until it is parked, reaches ``bound``, or took ``most`` runs; returns how many it took."""
     batch.mask = fragment.mask
     batch.write_mask = None if batch.quiet else fragment.mask
     batch.lanes_on, batch.warps_on = fragment.lanes, fragment.warps
@@ -111,7 +114,7 @@ def _run_fragment(batch: Batch, fragment: Fragment, program: Program, bound: int
         count += 1
         if pc < 0:
             return count
-        if pc >= bound or count >= TURN:
+        if pc >= bound or count >= most:
             break
     fragment.pc = pc
     batch.fragments.append(fragment)

@@ -43,7 +43,9 @@ def test_a_read_behind_a_buffer_names_thread_address_and_the_nearest_buffer(kern
 
 def test_a_read_before_a_buffer_is_a_fault_too(kernels: Kernels) -> None:
     start = kernels.device._address(kernels.device.allocate(1024))
-    with pytest.raises(MemoryFaultError, match=r"read of 4 bytes out of bounds.*1,024 bytes .*4 bytes before the start"):
+    with pytest.raises(
+        MemoryFaultError, match=r"read of 4 bytes out of bounds.*1,024 bytes .*4 bytes before the start"
+    ):
         kernels.run("null_pointer", 1, 1, ints(1), address(start - 4))
 
 
