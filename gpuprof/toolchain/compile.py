@@ -37,6 +37,8 @@ class Output:
 
 
 CUBIN = Output(("-cubin",), "cubins", ".cubin")
+#: nvcc's words for a template instance that the source instantiates explicitly as well as the unit.
+_TWICE = "explicitly instantiated more than once"
 SHARED_LIBRARY = Output(("-shared", "-Xcompiler", "-fPIC"), "libraries", ".so")
 
 
@@ -66,9 +68,8 @@ class Compiler:
         """A cubin (or another output) with line information; raises BuildError, MissingToolError."""
         arguments = [*output.arguments, "-MD", "-MF", "unit.d", *nvcc.verbose_ptxas(unit.flags), *extra]
         with work_folder() as work:
-            command = self._command(unit, work, arguments)
             started = time.monotonic()
-            finished = self._run(command, unit, work)
+            unit, command, finished = self._run_unit(unit, work, arguments)
             seconds = time.monotonic() - started
             data = (work / "unit.out").read_bytes()
             files = self._dependencies(work, unit)
@@ -91,14 +92,14 @@ class Compiler:
     def ptx(self, unit: Unit) -> str:
         """PTX with line information; raises BuildError, MissingToolError."""
         with work_folder() as work:
-            self._run(self._command(unit, work, ["-ptx"]), unit, work)
+            self._run_unit(unit, work, ["-ptx"])
             return (work / "unit.out").read_text("utf-8", "replace")
 
     def probe(self, unit: Unit, instance: str | None) -> str | None:
         """The mangled name of an instance whose spelling does not give it: the address of a pointer set to it."""
         if instance is None:
             return None
-        only = unit.with_instances([instance])
+        only = replace(unit, instances=(instance,))
         with work_folder() as work:
             try:
                 self._run(self._command(only, work, ["-cubin"], probes=True), only, work)
@@ -111,11 +112,25 @@ class Compiler:
         targets = (each for each in facts.relocations if each.section == place.section and each.offset == place.value)
         return next((target.symbol for target in targets), None)
 
+    def _run_unit(self, unit: Unit, work: Path, arguments: Sequence[str]) -> tuple[Unit, list[str], Finished]:
+        """Run nvcc on a unit; once more without the instantiation when the source already has it.
+
+        That an instance stands in the source is known only when nvcc refuses a second one: its spelling there may
+        differ, and may come out of a macro or a header. Several instances fail, and are then built one by one.
+        """
+        command = self._command(unit, work, arguments)
+        try:
+            return unit, command, self._run(command, unit, work)
+        except BuildError as error:
+            if len(unit.instances) != 1 or unit.instantiated or _TWICE not in error.log:
+                raise
+        return self._run_unit(replace(unit, instantiated=True), work, arguments)
+
     def _command(self, unit: Unit, work: Path, arguments: Sequence[str], *, probes: bool = False) -> list[str]:
         links = self._cache.root / "links"
         source = nvcc.safe_source(unit.source, links)
         if unit.instances:
-            text = nvcc.unit_text(source, unit.instances, probes=probes)
+            text = nvcc.unit_text(source, unit.instances, probes=probes, instantiate=not unit.instantiated)
             source = work / nvcc.UNIT_NAME
             source.write_text(text, encoding="utf-8", errors="surrogateescape")
         host = ["-ccbin", self._ccbin] if self._ccbin else []
@@ -142,7 +157,7 @@ class Compiler:
                 instances=unit.instances,
                 folders=[nvcc.shell_safe(folder, links) for folder in unit.search_folders],
                 known_archs=lambda: known_archs(tool),
-                defines=tuple(name for name, _ in unit.defines),
+                defines=unit.defines,
             )
             raise BuildError(self._with_real_paths(explain(failure), unit), log)
         return replace(finished, output=log)

@@ -18,6 +18,11 @@ _PTXAS = re.compile(r"^ptxas .*?(?:error|fatal)\s*: (?P<text>.*)$", re.M)
 _NVCC = re.compile(r"^(?:nvcc|nvlink) (?:error|fatal)\s*: (?P<text>.*)$", re.M)
 _TEXT_LIMIT = 300
 _LISTED = 6
+#: What the front end says where a macro has put something that cannot stand there, and how far above the cause may be.
+_SYNTAX = r"^expected |^declaration |^invalid |^this declaration |type specifier|is not a type"
+_LINES_BEFORE = 2
+_TYPES = frozenset(("bool", "char", "short", "int", "long", "unsigned", "float", "double", "half", "void", "size_t"))
+_NO_TYPES = frozenset(("return", "case", "else", "sizeof", "goto", "throw", "and", "or", "not"))
 
 #: What cures an undefined name, by name.
 _HEADERS = {
@@ -66,7 +71,7 @@ class Failure:
     instances: tuple[str, ...]
     folders: Sequence[Path]  #: searched for quoted includes
     known_archs: Callable[[], Sequence[str]]  #: asks nvcc; called only when the arch is the trouble
-    defines: tuple[str, ...] = ()
+    defines: tuple[tuple[str, str], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -152,6 +157,34 @@ def _in_the_unit(failure: Failure) -> str:
     return f"kernel '{instance}' cannot be instantiated: {error.text}{cure}"
 
 
+def _replaced_by_a_define(failure: Failure) -> str:
+    """A define whose name the code uses for something of its own: syntax errors that nobody understands.
+
+    nvcc includes headers of the toolkit before the source, whose template parameters are called T and N as well.
+    """
+    error = _first(failure.log)
+    if error is None or not re.search(_SYNTAX, error.text):
+        return ""
+    lines = _text(Path(error.file)).split("\n")[max(0, error.line - _LINES_BEFORE) : error.line]
+    for name, value in failure.defines:
+        if any(_declares(line, name) for line in lines):
+            place = f"{error.file}:{error.line} ({error.text[:_TEXT_LIMIT]})"
+            return (
+                f"-D {name}={value} replaces the name {name} in {place}: "
+                f"rename the parameter, or use it as {{{name}}} in the name of the kernel"
+            )
+    return ""
+
+
+def _declares(line: str, name: str) -> bool:
+    """Whether a line seems to declare a name rather than use it: a word that may be a type stands before it."""
+    before = re.search(rf"(\w+)(?:\s+|\s*[*&]+\s*){re.escape(name)}\b", line)
+    if before is None or line.lstrip().startswith("#"):
+        return False
+    is_pointer = re.search(rf"[*&]\s*{re.escape(name)}\b", before.group()) is not None
+    return before.group(1) in _TYPES if is_pointer else before.group(1) not in _NO_TYPES
+
+
 def _in_host_code(failure: Failure) -> str:
     """An error outside every kernel: nvcc reads host code too, though nothing of it is needed."""
     error = _first(failure.log)
@@ -234,21 +267,12 @@ def _first_error(failure: Failure) -> str:
     error = _first(failure.log)
     if error is not None:
         advice = next((text for pattern, text in _ADVICE if re.search(pattern, error.text)), "")
-        return f"{error}{advice}{_replaced_by_a_define(error, failure)}"
+        return f"{error}{advice}"
     for pattern, speaker in ((_PTXAS, "ptxas"), (_NVCC, "nvcc")):
         match = pattern.search(failure.log)
         if match:
             return f"{speaker}: {match['text'][:_TEXT_LIMIT]}"
     return ""
-
-
-def _replaced_by_a_define(error: _Error, failure: Failure) -> str:
-    """A define whose name the source uses for something of its own gives a syntax error that nobody understands."""
-    lines = _text(failure.source).split("\n")
-    if Path(error.file) != failure.source or error.line > len(lines):
-        return ""
-    names = [name for name in failure.defines if re.search(rf"\b{re.escape(name)}\b", lines[error.line - 1])]
-    return f" (-D replaces the name {names[0]} in that line: is it a name of the source's own?)" if names else ""
 
 
 def _last_line(log: str) -> str:
@@ -273,6 +297,7 @@ _RULES: tuple[Callable[[Failure], str], ...] = (
     _host_compiler_unsupported,
     _missing_header,
     _in_the_unit,
+    _replaced_by_a_define,
     _in_host_code,
     _other_file,
     _too_much_shared,

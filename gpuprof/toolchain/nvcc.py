@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
@@ -57,10 +57,11 @@ class Unit:
     flags: tuple[str, ...]
     include: tuple[Path, ...]
     instances: tuple[str, ...] = ()
+    instantiated: bool = False  #: the source itself instantiates them, and may do so only once
 
     def with_instances(self, instances: Iterable[str]) -> Unit:
         """The same source and options with other instances."""
-        return Unit(self.source, self.arch, self.defines, self.flags, self.include, tuple(dict.fromkeys(instances)))
+        return replace(self, instances=tuple(dict.fromkeys(instances)), instantiated=False)
 
     @property
     def search_folders(self) -> tuple[Path, ...]:
@@ -86,12 +87,16 @@ def instance_of(kernel: str) -> str | None:
     return name if "<" in name and not name.startswith("_Z") else None
 
 
-def unit_text(source: Path, instances: Iterable[str], *, probes: bool = False) -> str:
-    """CUDA text that includes the source and instantiates; ``decltype`` saves spelling the parameters."""
+def unit_text(source: Path, instances: Iterable[str], *, probes: bool = False, instantiate: bool = True) -> str:
+    """CUDA text that includes the source and instantiates; ``decltype`` saves spelling the parameters.
+
+    ``probes``: a pointer to each instance as well; ``instantiate``: False where the source has done so.
+    """
     lines = [f'#include "{source}"']
     for number, named in enumerate(instances):
         opening, instance, closing = _reopened(named)
-        lines.append(f"{opening}template __global__ decltype({instance}) {instance};{closing}")
+        if instantiate:
+            lines.append(f"{opening}template __global__ decltype({instance}) {instance};{closing}")
         if probes:
             target = named.replace(ANONYMOUS, "")
             pointer = f"const void* const volatile {PROBE}{number}"

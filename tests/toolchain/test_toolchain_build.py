@@ -104,6 +104,20 @@ def test_an_instance_whose_spelling_hides_its_name(builder: Builder, tmp_path: P
     assert build.demangled == "void tiled<float, 32>(float*)"
 
 
+def test_instances_that_the_source_instantiates_itself(builder: Builder, tmp_path: Path) -> None:
+    """C++ allows an explicit instantiation once: one that stands in the source, under any spelling, is taken as it is.
+
+    Another instance of the same source in the same run is still made, and PTX goes the same way.
+    """
+    text = TEMPLATE + "#define MAKE(n) template __global__ void tiled<float, n>(float*)\nMAKE(16);\nMAKE(32);\n"
+    source = _source(tmp_path, text)
+    names = ("tiled<float, 16>", "tiled<float, 2 * 16>", "tiled<float, 64>")
+    requests = [BuildRequest(source, name, "sm_89") for name in names]
+    symbols = [outcome.symbol for outcome in builder.build_all(requests) if isinstance(outcome, Build)]
+    assert symbols == [f"_Z5tiledIfLi{count}EEvPT_" for count in (16, 32, 64)]
+    assert "_Z5tiledIfLi16EEvPT_" in builder.ptx(requests[0])
+
+
 def test_the_second_run_starts_no_process(counted: tuple[Toolchain, Path], tmp_path: Path) -> None:
     tools, log = counted
     source = _source(tmp_path, '#include "part.h"\n' + PLAIN + TEMPLATE)

@@ -63,7 +63,15 @@ REAL = {
     ),
     "a define replaces a name of the source": (
         "template <int TILE = 4> __global__ void t(float*) {}\n" + KERNEL,
-        r"k\.cu:1: .*\(-D replaces the name TILE in that line",
+        r"-D TILE=16 replaces the name TILE in .*k\.cu:1 \(expected .*\): rename the parameter, or use it as \{TILE\}",
+    ),
+    "a define replaces a name of the toolkit's headers": (
+        "#include <cuda_pipeline.h>\n" + KERNEL,
+        r"-D T=256 replaces the name T in \S+\.hp*:\d+ \(expected .*\): rename the parameter, or use it as \{T\} in",
+    ),
+    "an error beside a define that is used as meant": (
+        'extern "C" __global__ void g(float* p) {\n  p[0] = TILE\n  p[1] = p[2] * TILE;\n}\n',
+        r"k\.cu:3: expected a \";\"$",
     ),
     "host function in a kernel": (
         "float host(float x) { return x; }\n" + 'extern "C" __global__ void g(float* p) { p[0] = host(p[1]); }\n',
@@ -82,7 +90,8 @@ def messages(tools: Toolchain, tmp_path_factory: pytest.TempPathFactory) -> dict
         source = folder / name / "k.cu"
         source.parent.mkdir()
         source.write_text(text)
-        requests.append(BuildRequest(source, "g", "sm_89", defines={"UNUSED": "1", "TILE": "16"}))
+        defines = {"UNUSED": "1", "TILE": "16"} | ({"T": "256"} if "toolkit's headers" in name else {})
+        requests.append(BuildRequest(source, "g", "sm_89", defines=defines))
     outcomes = Builder(tools, cache_dir=folder / "cache").build_all(requests)
     built = [name for name, outcome in zip(REAL, outcomes, strict=True) if not isinstance(outcome, BuildError)]
     assert built == []
