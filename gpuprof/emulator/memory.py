@@ -28,6 +28,7 @@ GLOBAL_BASE = 0x7F00_0000_0000
 #: Distance that is kept free before, between and after buffers.
 GUARD_BYTES = 16 << 20
 _RESERVED_BYTES = 4 << 30
+_LEAST_BYTES = 128 << 20
 _ALIGNMENT = 512
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 
@@ -52,8 +53,7 @@ class Arena:
         self.heap: Heap | None = None  #: of device-side malloc, made when a kernel first asks
         self._starts: list[int] = []
         self._regions: list[Region] = []
-        self._memory = _reserve(_RESERVED_BYTES)
-        self._shadow = _reserve(_RESERVED_BYTES // 4)
+        self._reserved, self._memory, self._shadow = _reserve_both()
         self.bytes = np.frombuffer(self._memory, np.uint8)
         self.halves = self.bytes.view(np.uint16)
         self.words = self.bytes.view(np.uint32)
@@ -81,8 +81,8 @@ class Arena:
         region = self._regions.pop(index)
         del self._starts[index]
         self.used_bytes -= region.end - region.start
-        self.bytes[region.start : region.end] = 0
-        self.written[region.start >> 2 : (region.end + 3) >> 2] = 0
+        _release(self._memory, region.start, region.end)
+        _release(self._shadow, region.start >> 2, (region.end + 3) >> 2)
 
     def view(self, address: int, nbytes: int) -> NDArray[np.uint8]:
         """The bytes at a virtual address, writable."""
@@ -139,9 +139,28 @@ class Arena:
             if place + nbytes + GUARD_BYTES <= region.start:
                 return place
             place = -(-(region.end + GUARD_BYTES) // _ALIGNMENT) * _ALIGNMENT
-        return place if place + nbytes + GUARD_BYTES <= _RESERVED_BYTES else None
+        return place if place + nbytes + GUARD_BYTES <= self._reserved else None
+
+
+def _reserve_both() -> tuple[int, mmap.mmap, mmap.mmap]:
+    """Address space for buffers and for their shadow: as much as the system lets a process reserve."""
+    size = _RESERVED_BYTES
+    while True:
+        try:
+            return size, _reserve(size), _reserve(size // 4)
+        except OSError as error:
+            size //= 2
+            if size < _LEAST_BYTES:
+                message = f"cannot reserve {_LEAST_BYTES:,} bytes of address space for the emulated device"
+                raise DeviceMemoryError(f"{message} ({error.strerror}); raise the limit (ulimit -v)") from None
 
 
 def _reserve(nbytes: int) -> mmap.mmap:
-    """Zeroed memory that is committed page by page, and shared with forked processes."""
-    return mmap.mmap(-1, nbytes, flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | _NORESERVE)
+    """Zeroed memory that the system commits page by page."""
+    return mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE)
+
+
+def _release(memory: mmap.mmap, start: int, end: int) -> None:
+    """Give pages back; they read as zeros. Guard zones keep other buffers off the first and last page."""
+    first = start // mmap.PAGESIZE * mmap.PAGESIZE
+    memory.madvise(mmap.MADV_DONTNEED, first, -(-(end - first) // mmap.PAGESIZE) * mmap.PAGESIZE)

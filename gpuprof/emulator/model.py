@@ -11,7 +11,7 @@ class EmulationOptions:
     """Limits and budgets. ``budget`` is thread instructions of a launch, above which a sample of blocks runs."""
 
     budget: int | None = None  #: None: always the whole grid
-    instruction_limit: int = 50_000_000  #: per warp; above it the launch is called endless
+    instruction_limit: int = 5_000_000  #: per warp; above it the launch is called endless
     heap_bytes: int = 8 << 20
     printf_bytes: int = 1 << 20
     threads: int | None = None  #: None: the cores of this process
