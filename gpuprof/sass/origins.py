@@ -3,13 +3,14 @@ parameters and constants."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from gpuprof.sass.banks import BankNames
 from gpuprof.sass.dataflow import Dataflow
+from gpuprof.sass.deciders import Deciders
 from gpuprof.sass.model import Instruction, Operand, OperandKind
-from gpuprof.sass.opcodes import ATOMICS, LOADS, Kind, is_conditional_branch, kind_of_opcode
+from gpuprof.sass.opcodes import ATOMICS, LOADS, Kind, kind_of_opcode
 from gpuprof.sass.roles import Register
 
 #: Special registers that differ between the lanes of a warp.
@@ -27,11 +28,12 @@ _LANE_REGISTERS = {
 }
 _BLOCK_REGISTERS = {"SR_CTAID.X": "blockIdx.x", "SR_CTAID.Y": "blockIdx.y", "SR_CTAID.Z": "blockIdx.z"}
 _EXCHANGES = frozenset(("SHFL", "VOTE", "MATCH", "REDUX", "CREDUX"))
-_MOST_STEPS = 2000
-#: After this many steps in one function each further slice is cut early: its origins then say "not traced".
-_MOST_STEPS_IN_ALL = 30_000
-_FEW_STEPS = 50
-_MOST_ABOVE = 500
+#: Bits of a set of origins that stand for no name; the names' bits follow.
+_EXCHANGED, _UNKNOWN = 1, 2
+#: What is asked about: the result of an instruction (its index); the value that several writers may have left, as a
+#: block reads it; or the branches that decide which of the writers in some blocks a block sees. ``-1``: no writer.
+_Node = int | tuple[tuple[int, ...], int] | tuple[int, frozenset[int]]
+_NO_WRITER = -1
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class Origins:
     parameters: tuple[str, ...] = ()
     loaded: tuple[str, ...] = ()
     exchanged: bool = False  #: a shuffle, vote or match is among them
-    unknown: bool = False  #: the slice was cut, or ends in something written nowhere
+    unknown: bool = False  #: the slice ends in something written nowhere, or its branches are too many to follow
 
     @property
     def lane_dependent(self) -> bool:
@@ -63,148 +65,146 @@ class Origins:
 
 @dataclass
 class Tracer:
-    """Backward slices over one function."""
+    """Backward slices over one function.
+
+    Values depend on one another in circles, wherever there is a loop. All that stand in one circle have the same
+    origins, so the circles are found (Tarjan's strongly connected components) and each is answered once.
+    """
 
     flow: Dataflow
     banks: BankNames = field(default_factory=BankNames)
-    _steps: int = 0
-    _known: dict[tuple[tuple[int, ...], int | None], Origins] = field(default_factory=dict)
-    _deciders: dict[tuple[int, frozenset[int]], tuple[int, ...]] = field(default_factory=dict)
+    _known: dict[_Node, int] = field(default_factory=dict)  #: sets of origins, as bits
+    _names: dict[tuple[str, str], int] = field(default_factory=dict)  #: kind and name of an origin -> its bit
+    _origins: dict[int, Origins] = field(default_factory=dict)
+    _deciders: Deciders = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._deciders = Deciders(self.flow.graph)
 
     def of_register(self, index: int, register: Register) -> Origins:
         """The origins of a register as instruction ``index`` reads it."""
-        sites = self.flow.definitions(index, register).sites
-        key = (sites, self.flow.graph.block_of[index] if len(sites) != 1 else None)
-        if key not in self._known:
-            self._known[key] = self._slice([(index, register)])
-        return self._known[key]
+        return self._answer(self._question(index, register))
 
     def of_result(self, index: int) -> Origins:
         """The origins of what instruction ``index`` writes."""
-        return self._slice([], start=index)
+        return self._answer(index)
 
-    def _slice(self, waiting: list[tuple[int, Register]], start: int | None = None) -> Origins:
-        gathered = _Gathered()
-        seen_sites: set[int] = set()
-        asked: set[tuple[int, Register]] = set()
-        if start is not None:
-            seen_sites.add(start)
-            waiting = [*waiting, *self._visit(start, gathered)]
-        while waiting:
-            question = waiting.pop()
-            if question in asked:
-                continue
-            asked.add(question)
-            if len(asked) > (_MOST_STEPS if self._steps < _MOST_STEPS_IN_ALL else _FEW_STEPS):
-                gathered.unknown = True
-                break
-            self._steps += 1
-            found = self.flow.definitions(*question)
-            if not found.sites or not found.complete:
-                gathered.unknown = True
-            if len(found.sites) > 1:
-                waiting.extend(self._deciding_flags(question[0], found.sites))
-            for site in found.sites:
-                if site not in seen_sites:
-                    seen_sites.add(site)
-                    waiting.extend(self._visit(site, gathered))
-        return gathered.frozen()
+    def _answer(self, node: _Node) -> Origins:
+        if node not in self._known:
+            self._solve(node)
+        bits = self._known[node]
+        if bits not in self._origins:
+            named: dict[str, list[str]] = {"thread": [], "block": [], "parameters": [], "loaded": []}
+            for (kind, name), bit in self._names.items():
+                if bits & bit:
+                    named[kind].append(name)
+            sets = {kind: tuple(sorted(names)) for kind, names in named.items()}
+            self._origins[bits] = Origins(**sets, exchanged=bool(bits & _EXCHANGED), unknown=bool(bits & _UNKNOWN))
+        return self._origins[bits]
 
-    def _deciding_flags(self, index: int, sites: tuple[int, ...]) -> list[tuple[int, Register]]:
-        """Predicates of the branches that decide which of several writers reaches ``index``, and the writers' guards.
+    def _solve(self, root: _Node) -> None:
+        """Find the origins of a node and of all that it depends on: Tarjan's algorithm, without recursion."""
+        circles = _Circles()
+        circles.enter(root, *self._expand(root))
+        while circles.path:
+            node = circles.path[-1]
+            child = next(circles.children[node], None)
+            if child is None:
+                self._known.update(circles.leave())
+            elif child in self._known:
+                circles.bits[node] |= self._known[child]
+            elif child in circles.number:
+                circles.lowest[node] = min(circles.lowest[node], circles.number[child])
+            else:
+                circles.enter(child, *self._expand(child))
 
-        A branch between the writers' common dominator and the reader decides when both its sides lead to the reader.
-        """
-        graph = self.flow.graph
-        key = (graph.block_of[index], frozenset(graph.block_of[site] for site in sites))
-        if key not in self._deciders:
-            self._deciders[key] = tuple(self._deciding_branches(*key))
-        return [question for branch in self._deciders[key] for question in self._flags_read(branch)]
+    def _question(self, index: int, register: Register) -> _Node:
+        sites = self.flow.definitions(index, register).sites
+        if len(sites) == 1:
+            return sites[0]
+        return (sites, self.flow.graph.block_of[index]) if sites else _NO_WRITER
 
-    def _deciding_branches(self, reader: int, writers: frozenset[int]) -> Iterable[int]:
-        graph = self.flow.graph
-        lowest = graph.common_dominator(sorted(writers))
-        candidates = {block for start in (reader, *writers) for block in self._up_to(start, lowest)}
-        for block in sorted(candidates):
-            last = graph.blocks[block].end - 1
-            if is_conditional_branch(graph.function.instructions[last]) and self._both_lead(block, reader):
-                yield last
+    def _expand(self, node: _Node) -> tuple[int, Iterable[_Node]]:
+        """A node's own origins, and the nodes whose origins are its origins too."""
+        if node == _NO_WRITER:
+            return _UNKNOWN, ()
+        if isinstance(node, int):
+            return self._visit(node)
+        first, second = node
+        if isinstance(second, int):
+            assert isinstance(first, tuple)
+            block_of = self.flow.graph.block_of
+            return 0, (*first, (second, frozenset(block_of[site] for site in first)))
+        assert isinstance(first, int)
+        branches = self._deciders.branches(first, second)
+        if branches is None:
+            return _UNKNOWN, ()
+        return 0, [question for branch in branches for question in self._flags_read(branch)]
 
-    def _up_to(self, block: int, top: int | None) -> list[int]:
-        """A block and its dominators up to ``top``; nothing when ``top`` is not among the nearest ones."""
-        chain = [block]
-        above = self.flow.graph.dominators
-        while chain[-1] != top:
-            up = above.get(chain[-1], chain[-1])
-            if up == chain[-1] or len(chain) > _MOST_ABOVE:
-                return []
-            chain.append(up)
-        return chain
+    def _flags_read(self, index: int) -> list[_Node]:
+        reads = self.flow.roles[index].reads
+        return [self._question(index, register) for register in reads if register[0] in ("P", "UP")]
 
-    def _both_lead(self, block: int, reader: int) -> bool:
-        return all(self._leads(successor, block, reader) for successor in self.flow.graph.blocks[block].successors)
-
-    def _leads(self, start: int, avoiding: int, reader: int) -> bool:
-        """Whether ``reader`` can be reached from ``start`` without passing ``avoiding``."""
-        seen = {avoiding}
-        waiting = [start]
-        while waiting and len(seen) < _MOST_STEPS:
-            block = waiting.pop()
-            if block == reader and block != avoiding:
-                return True
-            if block not in seen:
-                seen.add(block)
-                waiting.extend(self.flow.graph.blocks[block].successors)
-        return bool(waiting)
-
-    def _flags_read(self, index: int) -> list[tuple[int, Register]]:
-        return [(index, register) for register in self.flow.roles[index].reads if register[0] in ("P", "UP")]
-
-    def _visit(self, site: int, gathered: _Gathered) -> Iterable[tuple[int, Register]]:
+    def _visit(self, site: int) -> tuple[int, list[_Node]]:
         instruction = self.flow.graph.function.instructions[site]
         opcode = instruction.opcode
         space = LOADS.get(opcode) or ATOMICS.get(opcode)
         if space is None and kind_of_opcode(opcode) is Kind.TEXTURE:
             space = "texture"
         if space is not None:
-            gathered.loaded[space] = None
-            return ()
-        if opcode in _EXCHANGES:
-            gathered.exchanged = True
-        self._leaves(instruction, gathered)
-        return [(site, register) for register in self.flow.roles[site].reads]
+            return self._bit("loaded", space), []
+        bits = self._leaves(instruction) | (_EXCHANGED if opcode in _EXCHANGES else 0)
+        return bits, [self._question(site, register) for register in self.flow.roles[site].reads]
 
-    def _leaves(self, instruction: Instruction, gathered: _Gathered) -> None:
+    def _leaves(self, instruction: Instruction) -> int:
+        bits = 0
         for operand in instruction.operands:
             if operand.kind is OperandKind.SPECIAL:
-                self._special(operand, gathered)
+                bits |= self._special(operand)
             elif operand.kind is OperandKind.CONSTANT and operand.bank is not None:
-                gathered.parameters[self.banks.name(operand.bank, int(operand.value or 0))] = None
+                bits |= self._bit("parameters", self.banks.name(operand.bank, int(operand.value or 0)))
+        return bits
 
-    def _special(self, operand: Operand, gathered: _Gathered) -> None:
+    def _special(self, operand: Operand) -> int:
         if operand.name in _LANE_REGISTERS:
-            gathered.thread[_LANE_REGISTERS[operand.name]] = None
-        elif operand.name in _BLOCK_REGISTERS:
-            gathered.block[_BLOCK_REGISTERS[operand.name]] = None
+            return self._bit("thread", _LANE_REGISTERS[operand.name])
+        return self._bit("block", _BLOCK_REGISTERS[operand.name]) if operand.name in _BLOCK_REGISTERS else 0
+
+    def _bit(self, kind: str, name: str) -> int:
+        return self._names.setdefault((kind, name), (_UNKNOWN << 1) << len(self._names))
 
 
 @dataclass
-class _Gathered:
-    """Names in the order found (dicts as ordered sets)."""
+class _Circles:
+    """The state of Tarjan's algorithm. ``path``: from the root to the node at work; ``open``: nodes without a circle
+    yet, in the order in which they were entered."""
 
-    thread: dict[str, None] = field(default_factory=dict)
-    block: dict[str, None] = field(default_factory=dict)
-    parameters: dict[str, None] = field(default_factory=dict)
-    loaded: dict[str, None] = field(default_factory=dict)
-    exchanged: bool = False
-    unknown: bool = False
+    path: list[_Node] = field(default_factory=list)
+    open: list[_Node] = field(default_factory=list)
+    number: dict[_Node, int] = field(default_factory=dict)
+    lowest: dict[_Node, int] = field(default_factory=dict)
+    bits: dict[_Node, int] = field(default_factory=dict)
+    children: dict[_Node, Iterator[_Node]] = field(default_factory=dict)
 
-    def frozen(self) -> Origins:
-        return Origins(
-            tuple(sorted(self.thread)),
-            tuple(sorted(self.block)),
-            tuple(sorted(self.parameters)),
-            tuple(sorted(self.loaded)),
-            self.exchanged,
-            self.unknown,
-        )
+    def enter(self, node: _Node, bits: int, children: Iterable[_Node]) -> None:
+        self.number[node] = self.lowest[node] = len(self.number)
+        self.bits[node] = bits
+        self.children[node] = iter(children)
+        self.path.append(node)
+        self.open.append(node)
+
+    def leave(self) -> dict[_Node, int]:
+        """Go back from the last node of the path; the bits of a whole circle when it was the first of it."""
+        node = self.path.pop()
+        if self.path:
+            above = self.path[-1]
+            self.bits[above] |= self.bits[node]
+            self.lowest[above] = min(self.lowest[above], self.lowest[node])
+        if self.lowest[node] < self.number[node]:
+            return {}
+        start = len(self.open) - 1
+        while self.open[start] != node:
+            start -= 1
+        circle = self.open[start:]
+        del self.open[start:]
+        return dict.fromkeys(circle, self.bits[node])
