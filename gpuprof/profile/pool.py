@@ -18,8 +18,9 @@ ROUND_SIZE = 16
 #: A turn of one variant: long enough that the pipe to the worker (some 0.1 ms) is no cost, short enough to interleave.
 TURN_SECONDS = 0.02
 MOST_SAMPLES_PER_TURN = 50
-#: A fixed number of samples is spread over at least this many rounds, where it is that large.
-ROUNDS = 10
+#: A fixed number of samples is spread over at least this many rounds, where it is that large: rounds are the pairs
+#: that a ratio is estimated from.
+ROUNDS = 25
 #: Samples taken below this share of the highest SM clock seen are thrown away (nvbench's default), at most so often.
 THROTTLE_SHARE = 0.75
 MOST_DISCARDED_TURNS = 10
