@@ -31,6 +31,7 @@ _RESERVED_BYTES = 4 << 30
 _LEAST_BYTES = 128 << 20
 _ALIGNMENT = 512
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
+_PUNCH_HOLE = getattr(mmap, "MADV_REMOVE", 9)
 
 
 @dataclass(frozen=True)
@@ -156,11 +157,11 @@ def _reserve_both() -> tuple[int, mmap.mmap, mmap.mmap]:
 
 
 def _reserve(nbytes: int) -> mmap.mmap:
-    """Zeroed memory that the system commits page by page."""
-    return mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NORESERVE)
+    """Zeroed memory that the system commits page by page, and that forked processes share."""
+    return mmap.mmap(-1, nbytes, flags=mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | _NORESERVE)
 
 
 def _release(memory: mmap.mmap, start: int, end: int) -> None:
     """Give pages back; they read as zeros. Guard zones keep other buffers off the first and last page."""
     first = start // mmap.PAGESIZE * mmap.PAGESIZE
-    memory.madvise(mmap.MADV_DONTNEED, first, -(-(end - first) // mmap.PAGESIZE) * mmap.PAGESIZE)
+    memory.madvise(_PUNCH_HOLE, first, -(-(end - first) // mmap.PAGESIZE) * mmap.PAGESIZE)

@@ -14,7 +14,7 @@ class EmulationOptions:
     instruction_limit: int = 5_000_000  #: per warp; above it the launch is called endless
     heap_bytes: int = 8 << 20
     printf_bytes: int = 1 << 20
-    threads: int | None = None  #: None: the cores of this process
+    threads: int | None = None  #: processes that share the blocks; None: the cores of this process
     per_instruction: bool = True
 
 

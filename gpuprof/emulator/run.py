@@ -1,12 +1,10 @@
-"""Running a launch: blocks to batches, batches to threads, counts to a report."""
+"""Running a launch: blocks to batches, batches to processes, counts to a report."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from threading import Event
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,6 +18,7 @@ from gpuprof.emulator.metrics import WARPS_LAUNCHED, Code, instruction_metrics, 
 from gpuprof.emulator.model import EmulationOptions, EmulationReport, PerInstruction
 from gpuprof.emulator.sampling import BlockClass, block_classes, choose_more
 from gpuprof.emulator.schedule import run_batch
+from gpuprof.emulator.workers import can_fork, share
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -104,46 +103,25 @@ class _Engine:
     def __init__(self, context: LaunchContext, image: KernelImage) -> None:
         self._context = context
         self._image = image
-        self._threads = _thread_count(context.options.threads, image)
+        self._workers = _worker_count(context.options.threads, image)
 
     def run(self, blocks: Blocks) -> Counters:
-        """Run these blocks, in batches on several threads; returns what they counted."""
-        counters = Counters.zeros(len(self._image.program.instructions))
+        """Run these blocks, in batches on several processes; returns what they counted."""
         batches = list(self._batches(blocks))
-        if len(batches) <= 1 or self._threads <= 1:
-            for batch in batches:
-                self._run_batch(batch, counters)
-        else:
-            self._run_threads(batches, counters)
+        workers = min(self._workers, len(batches))
+        counters = share(self._run_batches, batches, workers) if workers > 1 else self._run_batches(batches)
         counters.blocks += len(blocks)
         counters.launched_warps += len(blocks) * self._context.warps
         return counters
 
-    def _run_threads(self, batches: list[Blocks], counters: Counters) -> None:
-        workers = min(self._threads, len(batches))
-        stop = Event()
-
-        def work(first: int) -> Counters:
-            own = Counters.zeros(len(self._image.program.instructions))
-            for batch in batches[first::workers]:
-                if stop.is_set():
-                    break
-                try:
-                    self._run_batch(batch, own)
-                except BaseException:
-                    stop.set()
-                    raise
-            return own
-
-        with ThreadPoolExecutor(workers) as pool:
-            for future in [pool.submit(work, number) for number in range(workers)]:
-                counters.add(future.result())
-
-    def _run_batch(self, blocks: Blocks, counters: Counters) -> None:
+    def _run_batches(self, batches: Sequence[Blocks]) -> Counters:
+        counters = Counters.zeros(len(self._image.program.instructions))
         with np.errstate(all="ignore"):
-            batch = Batch(self._context, blocks, counters)
-            batch.start(0)
-            run_batch(batch, self._image.program)
+            for blocks in batches:
+                batch = Batch(self._context, blocks, counters)
+                batch.start(0)
+                run_batch(batch, self._image.program)
+        return counters
 
     def _batches(self, blocks: Blocks) -> Iterable[Blocks]:
         size = self._batch_size()
@@ -162,9 +140,9 @@ class _Engine:
         return -(-row // -(-row // most))
 
 
-def _thread_count(wanted: int | None, image: KernelImage) -> int:
-    """Threads to use; one where the order of blocks can be seen in the result."""
-    if image.program.uses(_GLOBAL_ATOMICS) or image.system_functions:
+def _worker_count(wanted: int | None, image: KernelImage) -> int:
+    """Processes to use; one where the order of blocks can be seen in the result."""
+    if not can_fork() or image.program.uses(_GLOBAL_ATOMICS) or image.system_functions:
         return 1
     if wanted is not None:
         return max(1, wanted)

@@ -122,3 +122,15 @@ def test_arguments_must_fit_the_kernel(kernels: Kernels) -> None:
         kernels.run("read_beyond", 1, 32, ints(4))
     with pytest.raises(EmulationError, match="argument 2 of read_beyond has 4 bytes, the launch passes 8"):
         kernels.run("read_beyond", 1, 32, ints(4), ints(4), address(1))
+
+
+def test_a_fault_in_another_process_keeps_its_place() -> None:
+    """400 blocks of 256 threads are several batches; block 399 writes one element too many."""
+    kernels = Kernels("sm89", threads=2)
+    out = ints(400 * 256)
+    kernels.run("write_beyond", 400, 256, out, i32(0))
+    assert out.all()
+    with pytest.raises(MemoryFaultError, match="out of bounds") as caught:
+        kernels.run("write_beyond", 400, 256, ints(400 * 256), i32(1))
+    assert caught.value.location is not None
+    assert (caught.value.location.block, caught.value.location.thread) == ((399, 0, 0), (255, 0, 0))
