@@ -6,6 +6,7 @@ import math
 import re
 import shlex
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from gpuprof.errors import GpuprofError
@@ -25,6 +26,7 @@ from gpuprof.experiment.model import (
     Variant,
     Work,
 )
+from gpuprof.experiment.names_in_source import DefineFilter
 from gpuprof.experiment.overrides import check_overrides
 from gpuprof.experiment.points import (
     MAX_POINTS,
@@ -59,6 +61,7 @@ class Expander:
         self._limits_arch = next((a for a in (arch, self._yaml_arch, default_arch) if a not in (None, "native")), None)
         self._buffers = BufferBuilder(collector, path)
         self._sources: dict[str, Path | str] = {}
+        self._defines = DefineFilter()
         self._include = self._folders(("include",), model.include)
 
     def expand(self) -> Experiment:
@@ -141,20 +144,21 @@ class Expander:
         builder = StepBuilder(self.collector, self.path, self._limits_arch, point, buffers, hints, self._sources)
         steps = self._steps(base, model, builder)
         flags = self._flags(builder, ("flags",), self.model.flags) + self._flags(builder, (*base, "flags"), model.flags)
+        include = self._include + self._folders((*base, "include"), model.include)
         return Variant(
             label=point.label,
             family=family,
             parameters=point.parameters,
             sizes=point.sizes,
             buffers=buffers,
-            steps=steps,
+            steps=tuple(self._with_needed_defines(step, flags, include) for step in steps),
             reference=references.reference(self.model, family, model, point, buffers, self.collector, shapes_known),
             tolerance=self._tolerance(base, model, point),
             work=self._work(base, model, point, hints),
             iters=model.iters or self.model.iters,
             arch=self._yaml_arch,
             flags=flags,
-            include=self._include + self._folders((*base, "include"), model.include),
+            include=include,
             host_only=any(isinstance(step, HostStep) for step in steps),
         )
 
@@ -201,6 +205,12 @@ class Expander:
         if not any(isinstance(step, (KernelStep, HostStep)) for step in built):
             self.collector.add((*base, "steps"), "no step launches a kernel or calls a host function")
         return tuple(built)
+
+    def _with_needed_defines(self, step: Step, flags: tuple[str, ...], include: tuple[Path, ...]) -> Step:
+        if isinstance(step, FillStep):
+            return step
+        function = step.kernel if isinstance(step, KernelStep) else step.function
+        return replace(step, defines=self._defines.needed(step.defines, step.source, function, flags, include))
 
     def _flags(self, builder: StepBuilder, path: Path_, flags: list[str]) -> tuple[str, ...]:
         return absolute_folders(builder.texts(path, flags), self.path.resolve().parent)

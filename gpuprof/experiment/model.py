@@ -75,7 +75,10 @@ Argument = BufferArgument | ScalarArgument
 
 @dataclass(frozen=True)
 class KernelStep:
-    """One kernel launch. ``kernel`` has its ``{NAME}`` parts replaced. ``once``: run before the first sample only."""
+    """One kernel launch. ``kernel`` has its ``{NAME}`` parts replaced. ``once``: run before the first sample only.
+
+    ``defines``: the parameters whose names the source uses.
+    """
 
     name: str
     source: Path

@@ -157,6 +157,8 @@ class StepBuilder:
     def _defines(self, function: str) -> dict[str, str]:
         """``-D NAME=value`` for every parameter that is not a template argument of this step.
 
+        The expander then drops those that the source does not use.
+
         A parameter that stands as ``{NAME}`` in ``kernel`` is usually a template parameter of that very name in the
         source, which a macro would turn into ``template <int 16>``.
         """

@@ -48,7 +48,7 @@ Write = Callable[..., Path]
 
 @pytest.fixture
 def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
-    """Write a YAML text (GOOD with replacements, or another) beside an empty k.cu; returns its path."""
+    """Write a YAML text (GOOD with replacements, or another) beside a k.cu without code; returns its path."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "k.cu").write_text("// a kernel\n")
 

@@ -65,13 +65,47 @@ def test_sizes_of_other_sizes(loaded: Loaded) -> None:
     assert "naive/N=64" in labels(experiment)
 
 
-def test_parameters_reach_the_kernel_as_defines_or_as_template_arguments(loaded: Loaded) -> None:
+def test_parameters_reach_the_kernel_as_defines_or_as_template_arguments(loaded: Loaded, tmp_path: Path) -> None:
     """A template argument is no macro too: ``-D TILE=8`` would break ``template <int TILE>`` in the source."""
+    (tmp_path / "k.cu").write_text("TILE UNROLL T FAST TWICE X")
     experiment = loaded(("{TILE: [8, 16]}", "{TILE: [8], UNROLL: 4, T: half, FAST: true, TWICE: 2 * TILE, X: 0.5}"))
     defines = {"UNROLL": "4", "T": "half", "FAST": "1", "TWICE": "16", "X": "0.5"}
     assert dict(step(experiment, 1).defines) == defines
     assert experiment.variants[1].label == "tiled/TILE=8"
     assert step(loaded(("tiled<float, {TILE}>", "tiled")), 1).defines == {"TILE": "8"}
+
+
+NEEDED = {
+    "a word of the source": ("int x = OTHER;", {"OTHER"}),
+    "half a word": ("int xOTHER = OTHER2;", set()),
+    "a comment": ('// OTHER\nint x; /* OTHER */ const char* s = "//"; int y;', set()),
+    "code behind a string that looks like a comment": ('const char* s = "http://"; int y = OTHER;', {"OTHER"}),
+    "a header of a header": ('#include "a/first.h"', {"OTHER"}),
+    "a header in angle brackets beside it": ("#include <second.h>", {"OTHER"}),
+    "a header of the toolkit": ("#include <cuda_fp16.h>", set()),
+    "a header that is not there": ('#include "elsewhere.h"', {"OTHER", "THIRD"}),
+    "a header that a macro names": ("#include HEADER", {"OTHER", "THIRD"}),
+    "the value of a parameter that is used": ("THIRD", {"OTHER", "THIRD"}),
+}
+
+
+@pytest.mark.parametrize("case", NEEDED)
+def test_parameters_that_the_source_does_not_use_are_no_defines(loaded: Loaded, tmp_path: Path, case: str) -> None:
+    """Each value of a define costs a build, and N or T as a define would break many a header."""
+    text, wanted = NEEDED[case]
+    (tmp_path / "k.cu").write_text(text)
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a" / "first.h").write_text('#include "../second.h"\n')
+    (tmp_path / "second.h").write_text("#pragma once\n#define WIDTH (2 * OTHER)\n")
+    experiment = loaded(("{TILE: [8, 16]}", "{TILE: 8, OTHER: 4, THIRD: array<OTHER>}"))
+    assert set(step(experiment, 1).defines) == wanted
+
+
+@pytest.mark.parametrize("flag", ["-DWIDTH=OTHER", "-include=second.h", "-include second.h"])
+def test_parameters_that_a_flag_uses_are_defines(loaded: Loaded, tmp_path: Path, flag: str) -> None:
+    (tmp_path / "second.h").write_text("OTHER")
+    experiment = loaded(("{TILE: [8, 16]}", f"{{TILE: 8, OTHER: 4}}\n    flags: {flag}"))
+    assert dict(step(experiment, 1).defines) == {"OTHER": "4"}
 
 
 def test_braces_take_expressions_in_kernel_source_and_flags(loaded: Loaded, tmp_path: Path) -> None:
