@@ -1,6 +1,8 @@
 """kill -9 at random moments of a run: the JSON and the history stay readable, and --resume does the rest and only it.
 
-python benchmarks/kill_resume.py [--kills 30] [--config configs/gemm_tiles.yaml] [--device emulated]
+python benchmarks/kill_resume.py [--kills 30] [--config configs/gemm_tiles.yaml] [--device emulated] [--lanes 1]
+
+Several lanes do it side by side, each with its own JSON and history.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from gpuprof.results.history import History
@@ -59,6 +62,13 @@ def kill_once(config: str, folder: Path, moment: float, extra: Sequence[str]) ->
     return f"killed after {moment:5.2f} s: {len(done)} rows kept, {len(after.results) - len(done)} run"
 
 
+def kill_in_turn(config: str, folder: Path, moments: Sequence[float], extra: Sequence[str]) -> None:
+    """One lane: its kills one after the other, with one history."""
+    folder.mkdir()
+    for moment in moments:
+        print(kill_once(config, folder, moment, extra), flush=True)
+
+
 def main() -> None:
     """Kill and resume, many times."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -66,6 +76,7 @@ def main() -> None:
     parser.add_argument("--config", default="configs/gemm_tiles.yaml")
     parser.add_argument("--device")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--lanes", type=int, default=1, help="so many at once")
     options = parser.parse_args()
     extra = ["--device", options.device] if options.device else []
     generator = random.Random(options.seed)
@@ -77,8 +88,15 @@ def main() -> None:
         subprocess.run(whole, check=True, capture_output=True)
         length = time.monotonic() - started
         print(f"a whole run takes {length:.1f} s")
-        for _ in range(options.kills):
-            print(kill_once(options.config, folder, generator.uniform(0.0, length), extra), flush=True)
+        moments = [generator.uniform(0.0, length) for _ in range(options.kills)]
+        lanes = [moments[lane :: options.lanes] for lane in range(options.lanes)]
+        with ThreadPoolExecutor(options.lanes) as pool:
+            running = [
+                pool.submit(kill_in_turn, options.config, folder / f"lane{n}", lane, extra)
+                for n, lane in enumerate(lanes)
+            ]
+            for future in running:
+                future.result()
     print(f"{options.kills} kills survived")
 
 

@@ -21,7 +21,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=0.01)
     options = parser.parse_args()
     ratios = []
-    for path in options.runs:
+    for path in sorted(options.runs):
         run = from_json(path.read_text(encoding="utf-8"))
         row = next(result for result in run.results if result.variant == options.variant)
         if row.timing is None or row.timing.speedup is None:
@@ -31,8 +31,13 @@ def main() -> None:
         print(
             f"{path.name}: {row.timing.median_us:.2f} us, time/baseline {ratios[-1]:.4f}, speedup {low:.4f}-{high:.4f}"
         )
-    spread = (max(ratios) - min(ratios)) / statistics.median(ratios)
-    print(f"{len(ratios)} runs: ratio {statistics.median(ratios):.4f}, spread {spread:.2%}, limit {options.limit:.0%}")
+    middle = statistics.median(ratios)
+    spread = (max(ratios) - min(ratios)) / middle
+    furthest = max(abs(ratio / middle - 1) for ratio in ratios)
+    print(
+        f"{len(ratios)} runs: ratio {middle:.4f}, from {min(ratios):.4f} to {max(ratios):.4f}: "
+        f"spread {spread:.2%} (limit {options.limit:.0%}), furthest from the median {furthest:.2%}"
+    )
     sys.exit(int(spread > options.limit))
 
 
