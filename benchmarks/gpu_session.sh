@@ -15,7 +15,8 @@
 # overlap  the noise of timing while building, and after it
 #
 # Each step writes its own files into OUT and a line into OUT/steps.txt (name, exit code, seconds), and the next step
-# runs whatever became of it; the exit code is 1 when some step failed. STEP_TIMEOUT bounds a step, in seconds.
+# runs whatever became of it; the exit code is 1 when some step failed. STEP_TIMEOUT bounds a step, in seconds; after
+# SESSION_SECONDS no step starts any more.
 # python benchmarks/results_pages.py OUT makes pages of it.
 set -u
 out=$1
@@ -28,6 +29,11 @@ failed=0
 step() {
     local name=$1 started=$SECONDS code=0
     shift
+    if [ "$SECONDS" -ge "${SESSION_SECONDS:-86400}" ]; then
+        echo "$name not started" | tee -a "$out/steps.txt"
+        failed=1
+        return
+    fi
     timeout -k 5 "${STEP_TIMEOUT:-300}" "$@" >"$out/$name.txt" 2>&1 || code=$?
     echo "$name $code $((SECONDS - started))" | tee -a "$out/steps.txt"
     [ "$code" = 0 ] && return
@@ -75,24 +81,24 @@ for part in "$@"; do
     sizes)
         square=(M=4096 N=4096 K=4096)
         sized gemm_ladder "${square[@]}"
-        sized transpose ROWS=8192 COLUMNS=8192
+        sized transpose ROWS=4096 COLUMNS=4096
         sized reduction COUNT=16777216
-        sized bandwidth COUNT=268435456
-        sized coalescing COUNT=8388608
+        sized bandwidth COUNT=67108864
+        sized coalescing COUNT=4194304
         sized bank_strides BLOCKS=4224 REPEATS=1024
         sized occupancy COUNT=16777216
         sized hgemm "${square[@]}"
         sized wmma "${square[@]}" ITERS=10
         sized divergence COUNT=4194304
         sized gemm_pipelined "${square[@]}"
-        sized vector_loads COUNT=67108864
-        sized saxpy COUNT=67108864
+        sized vector_loads COUNT=33554432
+        sized saxpy COUNT=33554432
         sized softmax ROWS=16384
         sized layernorm ROWS=16384
         sized gemv M=8192 N=8192
-        sized histogram COUNT=67108864
-        sized stencil_1d COUNT=67108864
-        sized stencil_2d ROWS=8192 COLUMNS=8192
+        sized histogram COUNT=33554432
+        sized stencil_1d COUNT=16777216
+        sized stencil_2d ROWS=4096 COLUMNS=4096
         sized fp64_gemm "${square[@]}"
         ;;
     torture)

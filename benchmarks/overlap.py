@@ -40,6 +40,8 @@ def main() -> None:
     for name, flags in (("overlap", []), ("--no-overlap", ["--no-overlap"])) * options.repeats:
         done = run(options.config, flags)
         timings = [result.timing for result in done.results if result.timing]
+        if not timings:
+            sys.exit("nothing was timed: this needs a GPU")
         noise = sorted(timing.noise for timing in timings)
         lines.append(
             f"{name:<14} {done.seconds:6.2f} s  median noise {noise[len(noise) // 2]:.3%}  worst {noise[-1]:.3%}  "
