@@ -1,7 +1,6 @@
 """Every launch that ``record_configs.py`` recorded on a GPU, replayed on the emulator from the stored cubin.
 
-Outputs are bit-equal, but for kernels with MUFU (a bound in units of the last place) and tensor cores (an absolute
-bound); counters are equal, every one that was recorded.
+Outputs are bit-equal, but for the kernel with MUFU.TANH (a bound); counters are equal, every one that was recorded.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 # (numpy's stubs give Any for many mixed operators; the signatures here say what comes out)
 """MUFU, the multi-function unit: reciprocal, roots, base-2 exponential and logarithm, sine and cosine of turns, tanh.
 
-RCP, RSQ, EX2, RCP64H and RSQ64H have the hardware's bits (``interpolation``); LG2, SIN, COS and SQRT have them but for
-a place now and then. TANH is computed in double and rounded: close, not equal (the distances stand in the tests).
+All but TANH have the hardware's bits (``interpolation``). TANH is computed in double and rounded: close, not equal
+(the distances stand in the tests).
 Denormal arguments count as zeros, denormal results are flushed; TANH alone keeps both.
 """
 
@@ -94,20 +94,16 @@ def square_root(value: F32) -> U32:
 
 
 def logarithm(value: F32) -> U32:
-    """LG2: the exponent plus the table's value, in 2^-24; a negative sum is complemented, then cut like any other."""
+    """LG2: the exponent plus the table's value, both in 2^-36; a negative sum is complemented, then any sum is cut."""
     bits = value.view(np.uint32)
     exponent, mantissa = _split(bits)
-    total = (exponent - np.int32(127)) * 2.0**24 + interpolator("LG2").value(mantissa)
+    total = (exponent - np.int32(127)) * 2.0**36 + np.floor(interpolator("LG2").value(mantissa) * 2.0**12)
     total = np.where(bits == ONE, 0.0, total)  # the table itself does not start at 0
-    magnitude = np.where(total < 0, np.maximum(-total - COMPLEMENT, 0.0), total)
-    single = _cut(magnitude * 2.0**-24)
+    magnitude = np.where(total < 0, -total - 1, total)  # the one's complement
+    single = _cut(magnitude * 2.0**-36)
     result = np.where(total < 0, -single, single).view(np.uint32)
     result = np.where(exponent == 0, INFINITY | SIGN, np.where(exponent == 255, INFINITY, result))
     return np.where(np.isnan(value) | ((exponent != 0) & ((bits & SIGN) != 0)), NAN, result)
-
-
-#: What a one's complement takes off, in 2^-24: below anything that the result shows, but not nothing.
-COMPLEMENT = 2.0**-14
 
 
 def _cut(value: F64) -> F32:

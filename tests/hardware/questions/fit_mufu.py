@@ -3,7 +3,8 @@
     python tests/hardware/questions/fit_mufu.py OUT.npz
 
 Needs scipy, questions.npz and mufu_sweep.npz beside this file; mufu_more.npz, where it is, settles what the others
-leave open in LG2, SIN and SQRT. Writes what gpuprof/emulator/semantics/mufu_tables.npz is.
+leave open in LG2, SIN and SQRT (the stored tables are made with it; ``record.py --more`` records it). Writes what
+gpuprof/emulator/semantics/mufu_tables.npz is.
 
 Model: the result is c0 + c1 x + c2 x^2 cut to its last place, x the mantissa's lower bits, the square without its
 partial products below 2^-15 (``truncated_squares``). Each recorded result bounds the polynomial from both sides; per
@@ -24,7 +25,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
 from question_inputs import SETS  # noqa: E402
-from record import more_inputs, sweep_inputs  # noqa: E402
+from record import more_inputs, more_results, sweep_inputs, turns  # noqa: E402
 
 from gpuprof.emulator.semantics.interpolation import SQUARE_BITS, truncated_squares  # noqa: E402
 
@@ -49,7 +50,16 @@ def fit(low: np.ndarray, high: np.ndarray, features: np.ndarray) -> tuple[np.nda
         if margin[tightest[0]] >= solved.x[width] - 1e-7:
             break
         chosen |= set(tightest.tolist())
-    return np.r_[solved.x[0] + base, solved.x[1:width]], float(margin.min())
+    found = np.r_[solved.x[0] + base, solved.x[1:width]], float(margin.min())
+    return max(found, _rounded(low, high, features, found[0]), key=lambda each: each[1])
+
+
+def _rounded(low: np.ndarray, high: np.ndarray, features: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, float]:
+    """The same with slopes that are whole numbers, as the hardware's mostly are: exact where the program is not."""
+    slopes = np.rint(near[1:])
+    rest = features[:, 1:] @ slopes
+    least, most = float((low - rest).max()), float((high - rest).min())
+    return np.r_[(least + most) / 2, slopes], (most - least) / 2
 
 
 def solve(cost: np.ndarray, rows: np.ndarray, limits: np.ndarray) -> OptimizeResult:
@@ -99,8 +109,8 @@ def logarithms() -> Points:
     position = np.arange(1, MANTISSAS)
     exact = np.log2(1 + position / MANTISSAS)
     if (HERE / "mufu_more.npz").exists():
-        value = _more("mufu_lg2", np.log2)[1:] * 2.0**24
-        return position, value, value + _place(value)
+        value = _more("mufu_lg2")[1:] * 2.0**24
+        return position, value, value + np.maximum(_place(value), 2.0**-12)
     with np.load(HERE / "mufu_sweep.npz") as recorded:
         value = exact * 2.0**24 + recorded["mufu_lg2"][1:]
     whole = value >= 2.0**23
@@ -108,17 +118,8 @@ def logarithms() -> Points:
     return position, low, np.where(whole, low + 1, value + 0.5 + _place(value))
 
 
-def _more(name: str, function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
-    with np.load(HERE / "mufu_more.npz") as recorded:
-        near = function(more_inputs(name).astype(np.float64)).astype(np.float32).view(np.uint32)
-        return (near + recorded[name].view(np.uint32)).view(np.float32).astype(np.float64)
-
-
-def turns(radians: np.ndarray) -> np.ndarray:
-    """FMUL.RZ by 1 / 2 pi, which precedes MUFU.SIN: the product cut to single."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        product = radians.astype(np.float64) * float(np.float32(0.15915494))
-    return (product.view(np.int64) & ~np.int64(0x1FFFFFFF)).view(np.float64)
+def _more(name: str) -> np.ndarray:
+    return more_results(HERE / "mufu_more.npz", name).view(np.float32).astype(np.float64)
 
 
 def sines() -> Points:
@@ -137,7 +138,7 @@ def sines() -> Points:
             values.append(recorded[kernel].view(np.float32).astype(np.float64)[kept] * sign * 2.0**24)
     if (HERE / "mufu_more.npz").exists():
         positions.append((turns(more_inputs("mufu_sin")) * 2.0**25).astype(np.int64))
-        values.append(_more("mufu_sin", np.sin) * 2.0**24)
+        values.append(_more("mufu_sin") * 2.0**24)
     position, value = np.concatenate(positions), np.concatenate(values)
     high = np.where(value >= 2.0**24, value + 8, value + np.maximum(_place(value), 2.0**-13))
     return position, value, high
@@ -146,7 +147,7 @@ def sines() -> Points:
 def roots() -> Points:
     """SQRT over two binades, as the result's place above 1.0 plus 2^23."""
     if (HERE / "mufu_more.npz").exists():
-        value = _more("mufu_sqrt", np.sqrt) * 2.0**23
+        value = _more("mufu_sqrt") * 2.0**23
         return np.arange(value.size), value, value + 1
     x = SETS["mufu"]()[0]
     kept = np.isfinite(x.view(np.float32)) & (x.view(np.float32) >= 2.0**-126)

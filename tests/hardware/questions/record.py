@@ -5,7 +5,8 @@
 Needs nvcc on PATH, pycuda and pyelftools. Writes OUT/questions.npz (one array per kernel; device, driver and
 nvcc), OUT/questions.cubin, and OUT/mufu_sweep.npz: every mantissa of MUFU's RCP, RSQ, EX2, LG2 as the distance
 in units of the last place from the correctly rounded result (some megabytes, for analysis rather than for keeping).
---more adds OUT/mufu_more.npz: the results of SQRT, LG2, SIN and TANH over as many arguments, for fit_mufu.py.
+--more adds OUT/mufu_more.npz: the results of SQRT, LG2, SIN and TANH over as many arguments, for fit_mufu.py (four
+megabytes, not for keeping), and OUT/mufu_more_crc.npz, their checksums, for the tests.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import io
 import re
 import subprocess
 import sys
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -178,16 +180,44 @@ def more_inputs(name: str) -> np.ndarray:
     return one
 
 
+MORE = {"mufu_sqrt": np.sqrt, "mufu_lg2": np.log2, "mufu_sin": np.sin, "mufu_tanh": np.tanh}
+CHUNK = 1 << 16
+
+
 def more(gpu: Gpu) -> dict[str, np.ndarray]:
-    """The distance of each result's bits from those of the double result, rounded."""
-    exact = {"mufu_sqrt": np.sqrt, "mufu_lg2": np.log2, "mufu_sin": np.sin, "mufu_tanh": np.tanh}
-    found = {}
-    for name, function in exact.items():
-        x = more_inputs(name)
-        got = gpu.run(name, np.zeros(x.size, np.uint32), (x.view(np.uint32),), x.size, x.size)
-        near = function(x.astype(np.float64)).astype(np.float32).view(np.uint32)
-        found[name] = (got - near).view(np.int32)
-    return found
+    """The bits of each result."""
+    inputs = {name: more_inputs(name) for name in MORE}
+    return {
+        name: gpu.run(name, np.zeros(x.size, np.uint32), (x.view(np.uint32),), x.size, x.size)
+        for name, x in inputs.items()
+    }
+
+
+def distances(found: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The distance of each result's bits from those of the double result, rounded: what compresses."""
+    return {name: (bits - _near(name)).view(np.int32) for name, bits in found.items()}
+
+
+def more_results(path: Path, name: str) -> np.ndarray:
+    """The bits again, from the distances."""
+    with np.load(path) as recorded:
+        return _near(name) + recorded[name].view(np.uint32)
+
+
+def _near(name: str) -> np.ndarray:
+    return MORE[name](more_inputs(name).astype(np.float64)).astype(np.float32).view(np.uint32)
+
+
+def checksums(bits: np.ndarray) -> np.ndarray:
+    """CRC-32 of every 2^16 results."""
+    return np.array([zlib.crc32(part.astype("<u4").tobytes()) for part in bits.reshape(-1, CHUNK)], np.uint32)
+
+
+def turns(radians: np.ndarray) -> np.ndarray:
+    """FMUL.RZ by 1 / 2 pi, which precedes MUFU.SIN: the product cut to single."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        product = radians.astype(np.float64) * float(np.float32(0.15915494))
+    return (product.view(np.int64) & ~np.int64(0x1FFFFFFF)).view(np.float64)
 
 
 def main() -> None:
@@ -208,7 +238,10 @@ def main() -> None:
     if not arguments.no_sweep:
         np.savez_compressed(arguments.out / "mufu_sweep.npz", **sweep(gpu))
     if arguments.more:
-        np.savez_compressed(arguments.out / "mufu_more.npz", **more(gpu))
+        further = more(gpu)
+        np.savez_compressed(arguments.out / "mufu_more.npz", **distances(further))
+        crc = {name: checksums(bits) for name, bits in further.items()}
+        np.savez_compressed(arguments.out / "mufu_more_crc.npz", **crc)
     gpu.close()
     print(f"{len(found)} kernels on {about}")
 
