@@ -117,12 +117,12 @@ class Sessions:
         return None
 
     def runs(self, name: str) -> tuple[Run, ...]:
-        """The newest run of a config for every choice of sizes, smallest sizes first."""
+        """The newest run of every command with a config, those at its own sizes first."""
         newest: dict[str, Run] = {}
         for folder in self._folders:
             for path in (folder / f"{name}.json", folder / f"{name}_gpu.json"):
-                if path.is_file() and (run := finished(path)):
-                    newest.setdefault(size_text(run), run)
+                if path.is_file() and (run := finished(path)) and run.environment.gpu:
+                    newest.setdefault(command_line(run), run)
         return tuple(sorted(newest.values(), key=lambda run: (len(sets_of(run)), size_text(run))))
 
     def machine(self, path: Path) -> str:
@@ -179,7 +179,15 @@ def config_page(name: str, runs: Sequence[Run]) -> str:
     """A page: each run with its command and machine."""
     lines = [f"# {name} on a GPU", ""]
     for run in runs:
-        lines += ["```", f"$ {command_line(run)}", "```", "", f"{machine_line(run)}.", "", run_markdown(run)]
+        lines += [
+            "```",
+            f"$ {command_line(run)}",
+            "```",
+            "",
+            f"{machine_line(run)}; {size_text(run)}.",
+            "",
+            run_markdown(run),
+        ]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
