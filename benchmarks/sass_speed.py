@@ -37,6 +37,7 @@ extern "C" __global__ void k{n}(float* o, const float* a, int n) {{
 }}
 """
 _FUNCTIONS = 64
+_TEXT = b"\0.text."  #: in a cubin's section names when it has code
 
 
 @dataclass
@@ -89,13 +90,14 @@ def _measure(tools: Toolchain, cubins: list[Path], end: float, *, analysis: bool
     for cubin in cubins:
         if time.monotonic() > end:
             break
+        if _TEXT not in cubin.read_bytes():
+            totals.without_code += 1
+            continue
         start = _children_cpu()
         done = subprocess.run([nvdisasm, *OPTIONS, str(cubin)], capture_output=True)
         totals.nvdisasm += _children_cpu() - start
         if done.returncode:
             totals.failed += 1
-        elif b".section\t.text." not in done.stdout:
-            totals.without_code += 1
         else:
             _read(done.stdout.decode("utf-8", "replace"), totals, kinds, analysis=analysis)
     for text, count in kinds.most_common(10):

@@ -15,9 +15,12 @@ from gpuprof.sass.analysis import Analysis, analyse
 from gpuprof.sass.model import Disassembly
 from gpuprof.sass.parse import parse_disassembly
 from gpuprof.toolchain import find_tools
+from gpuprof.toolchain.extract import extract_cubins
 
 DATA = Path(__file__).parent / "data"
-ARCHS = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
+#: What nvcc's front end, most of its time, compiles for -> the machine code that ptxas makes of it.
+TARGETS = {"75": ("75",), "80": ("80", "86", "89"), "90": ("90", "100", "120")}
+ARCHS = tuple(f"sm_{number}" for numbers in TARGETS.values() for number in numbers)
 
 
 def tool(name: str) -> str:
@@ -28,24 +31,45 @@ def tool(name: str) -> str:
 
 
 def compile_cubin(source: Path, arch: str, folder: Path, *flags: str) -> Path:
-    """nvcc's cubin in ``folder``; a source is compiled once per architecture and set of flags in a test session."""
+    """nvcc's cubin in ``folder``. Those of the stored sources come out of one run for all architectures."""
     cubin = folder / f"{source.stem}.{arch}.cubin"
-    cubin.write_bytes(_compiled(source, source.read_text(encoding="utf-8"), arch, flags))
+    text = source.read_text(encoding="utf-8")
+    if source.parent == DATA and arch in ARCHS and not flags:
+        cubin.write_bytes(_compiled_for_all(source, text)[arch])
+    else:
+        _nvcc(source, f"-arch={arch}", *flags, "-cubin", "-o", str(cubin))
     return cubin
 
 
 @functools.cache
-def _compiled(source: Path, text: str, arch: str, flags: tuple[str, ...]) -> bytes:
+def _compiled_for_all(source: Path, text: str) -> dict[str, bytes]:
+    """The cubins of a source by architecture; ``text`` is its content, so that a changed one is compiled again."""
+    targets = {f"compute_{front}": ",".join(f"sm_{number}" for number in numbers) for front, numbers in TARGETS.items()}
+    options = [part for front, codes in targets.items() for part in ("-gencode", f"arch={front},code=[{codes}]")]
     with tempfile.TemporaryDirectory() as folder:
-        cubin = Path(folder) / "out.cubin"
-        options = ["-std=c++17", "-O3", f"-arch={arch}", "-lineinfo", "-w", *flags, "-cubin", "-o", str(cubin)]
-        done = subprocess.run([tool("nvcc"), *options, str(source)], capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr
-        return cubin.read_bytes()
+        fatbin = Path(folder) / "all.fatbin"
+        _nvcc(source, *options, "-fatbin", "-o", str(fatbin))
+        cubins = extract_cubins(find_tools(), fatbin, Path(folder) / "cubins")
+        return {cubin.name.split(".")[-2]: cubin.read_bytes() for cubin in cubins}
+
+
+def _nvcc(source: Path, *options: str) -> None:
+    command = [tool("nvcc"), "-std=c++17", "-O3", "-lineinfo", "-w", *options, str(source)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
 
 
 def disassemble(cubin: Path, *options: str) -> str:
-    done = subprocess.run([tool("nvdisasm"), *(options or ("-c", "-hex", "-gi")), str(cubin)], capture_output=True)
+    """nvdisasm's text; starting it takes half a second, so the same content is disassembled once in a session."""
+    return _disassembled(cubin.read_bytes(), options or ("-c", "-hex", "-gi"))
+
+
+@functools.cache
+def _disassembled(cubin: bytes, options: tuple[str, ...]) -> str:
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        done = subprocess.run([tool("nvdisasm"), *options, file.name], capture_output=True)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
 

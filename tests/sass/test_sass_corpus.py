@@ -25,10 +25,13 @@ WORDS = {"1D", "2D", "3D", "CUBE", "ARRAY_1D", "ARRAY_2D", "A1D", "A2D", "BUFFER
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("corpus")
-    jobs = [(source, arch) for source in SOURCES for arch in ARCHS]
     with ThreadPoolExecutor(2) as pool:
-        cubins = list(pool.map(lambda job: compile_cubin(*job, folder), jobs))
-    return {cubin.name: disassemble(cubin) for cubin in cubins}
+        cubins = [
+            cubin
+            for of_source in pool.map(lambda source: [compile_cubin(source, arch, folder) for arch in ARCHS], SOURCES)
+            for cubin in of_source
+        ]
+        return dict(zip((cubin.name for cubin in cubins), pool.map(disassemble, cubins), strict=True))
 
 
 @pytest.fixture(scope="module")
