@@ -538,6 +538,27 @@ _ONE = (("float32", "hash -3 3 25"),)
 _DOUBLES = (("float64", "hash -3 3 25"), ("float64", "hash -2 2 26"))
 _HALVES = (("float16", "hash -3 3 25"), ("float16", "hash -2 2 26"))
 
+#: Where the groups of lanes end that leave a loop together; one twice, to see what repeats.
+_GROUPS = (
+    *((16, 32, 32), (17, 32, 32), (20, 32, 32), (28, 32, 32), (31, 32, 32), (8, 32, 32)),
+    *((21, 31, 32), (20, 30, 32), (17, 25, 32), (10, 31, 32), (10, 20, 32), (28, 31, 32), (4, 31, 32)),
+    *((21, 28, 31), (8, 16, 24), (8, 24, 31), (18, 26, 30), (25, 27, 30), (1, 31, 32)),
+)
+
+
+def _leaving(kernel: str, groups: tuple[int, ...], order: str = "mod 32 0", label: str = "") -> _Micro:
+    name = label or f"{kernel} {'/'.join(str(each) for each in groups)} {order}"
+    return _Micro(kernel, (("int32", order),), "int32", groups, count=32, block=32, label=name)
+
+
+_LEAVING = (
+    *(_leaving(kernel, groups) for kernel in ("leaving", "leaving_after_loads") for groups in _GROUPS),
+    *(_leaving("leaving", groups, "permute 7") for groups in _GROUPS[6:16:3]),
+    *(_leaving("leaving_after_loads", _GROUPS[13], label=f"leaving_after_loads again {time}") for time in range(3)),
+    *(_leaving("leaving", _GROUPS[13], label=f"leaving again {time}") for time in range(3)),
+    *(_leaving("meeting", groups) for groups in ((16, 32), (8, 32), (28, 32), (8, 20), (20, 28), (1, 31), (32, 32))),
+)
+
 _MICRO_KERNELS: dict[str, tuple[_Micro, ...]] = {
     "memory.cu": (
         *(
@@ -603,6 +624,7 @@ _MICRO_KERNELS: dict[str, tuple[_Micro, ...]] = {
         _Micro("barrier_loop", _BYTES, "int32", count=384, whole=True),
         _Micro("barrier_counts", _BYTES, "int32", count=384, whole=True),
         _Micro("one_warp_works", _BYTES, "int32", count=384, whole=True),
+        *_LEAVING,
     ),
     "warps.cu": (
         _Micro("shuffles", _BYTES, "int32", count=256, whole=True),

@@ -154,3 +154,43 @@ extern "C" __global__ void one_warp_works(int count, const int* source, int* tar
     }
     target[i] = value;
 }
+
+// Lanes leave a loop in up to four groups, whose sizes are a, b - a, c - b and the rest: what meeting them costs.
+extern "C" __global__ void leaving(int count, int a, int b, int c, const int* order, int* target) {
+    const int lane = order[threadIdx.x];
+    const int trips = 1 + (lane >= a) + (lane >= b) + (lane >= c);
+    int value = lane, k = 0;
+#pragma unroll 1
+    do value = value * 5 ^ k;
+    while (++k < trips);
+    target[threadIdx.x] = value;
+}
+
+// The same, with a load that the loop waits for.
+extern "C" __global__ void leaving_after_loads(int count, int a, int b, int c, const int* order, int* target) {
+    const int lane = order[threadIdx.x];
+    const int trips = 1 + (lane >= a) + (lane >= b) + (lane >= c);
+    int value = lane, k = 0;
+#pragma unroll 1
+    do value = value * 5 ^ order[(value + k) & 31];
+    while (++k < trips);
+    target[threadIdx.x] = value;
+}
+
+// Two and three groups that meet in __syncwarp.
+extern "C" __global__ void meeting(int count, int a, int b, const int* order, int* target) {
+    const int lane = order[threadIdx.x];
+    int value = lane;
+    if (lane < a) {
+        const unsigned int mask = __activemask();
+        value = __shfl_sync(mask, lane, __ffs(mask) - 1) * 3;
+    } else if (lane < b) {
+        const unsigned int mask = __activemask();
+        value = __shfl_sync(mask, lane, __ffs(mask) - 1) * 7 + 1;
+    } else {
+        const unsigned int mask = __activemask();
+        value = __shfl_sync(mask, lane, __ffs(mask) - 1) * 11 + 2;
+    }
+    __syncwarp();
+    target[threadIdx.x] = value;
+}
