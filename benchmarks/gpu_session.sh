@@ -9,7 +9,7 @@
 # torture  200 variants of which nine misbehave
 # cold     cold times beside nvbench's (needs cuda-bench)
 # repeats  gemm_1024 ten times, as it is and with 200 samples: how far the ratio tiled/naive moves
-# ncu      gemm_1024's counters and verdicts beside Nsight Compute's
+# ncu      counters and verdicts beside Nsight Compute's: gemm_1024, then as many configs as 75 s allow
 # tuner    the same GEMM space with Kernel Tuner and with gpuprof (needs kernel_tuner)
 # kill     kill -9 at 30 moments, then --resume
 # overlap  the noise of timing while building, and after it
@@ -113,7 +113,7 @@ for part in "$@"; do
         repeat longer --iters 200
         step repeats_200 python3 benchmarks/repeats.py "$out"/longer_??.json
         ;;
-    ncu) STEP_TIMEOUT=120 step ncu python3 benchmarks/ncu_session.py "$out/ncu" gemm_1024 --seconds 60 ;;
+    ncu) STEP_TIMEOUT=120 step ncu python3 benchmarks/ncu_session.py "$out/ncu" --seconds 75 ;;
     tuner) step tuner python3 benchmarks/kernel_tuner.py --out "$out" ;;
     kill) STEP_TIMEOUT=120 step kill python3 benchmarks/kill_resume.py --kills 30 --lanes 3 ;;
     overlap) STEP_TIMEOUT=60 step overlap python3 benchmarks/overlap.py ;;
