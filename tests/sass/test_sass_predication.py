@@ -89,3 +89,17 @@ def test_fillers_are_counted_apart() -> None:
 def test_selects_are_counted() -> None:
     facts = analysed("SEL R1, R2, R3, P0\nFMNMX R4, R5, R6, PT\nFMNMX R7, R5, R6, !PT\nEXIT")
     assert facts.predication.selects == {"FMNMX": 2, "SEL": 1}
+
+
+def test_origins_are_complete_behind_hundreds_of_branches() -> None:
+    """R0 is threadIdx.x at first, and each of 400 ifs may add a constant to it: the last branch depends on both,
+    on the block index that every if asks for, and on nothing else."""
+    lines = ["S2R R0, SR_TID.X", "S2R R1, SR_CTAID.X", "ISETP.GE.AND P1, PT, R1, 0x7, PT"]
+    for number in range(400):
+        lines += [f"@P1 BRA `(.L_{number})", "IADD3 R0, R0, c[0x0][0x160], RZ", f".L_{number}:"]
+    lines += ["ISETP.NE.AND P0, PT, R0, RZ, PT", "@P0 BRA `(.L_end)", "MOV R2, R3", ".L_end:", "EXIT"]
+    branches = analysed("\n".join(lines)).predication.branches
+    assert len(branches) == 401
+    assert branches[0].origins.words() == "blockIdx.x"
+    assert branches[0].uniform
+    assert branches[-1].origins.words() == "threadIdx.x, blockIdx.x, c[0x0][0x160]"
