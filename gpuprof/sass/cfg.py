@@ -6,6 +6,7 @@ of each local subroutine, so that a subroutine's loops are found too; a call fal
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
@@ -99,23 +100,18 @@ class Graph:
 
     def common_dominator(self, blocks: Iterable[int]) -> int | None:
         """The lowest block that dominates all of them; None when they have different roots."""
-        current: int | None = None
-        for block in blocks:
-            current = block if current is None else self._meet(current, block)
-            if current is None:
+        waiting = [(-self.depths.get(block, 0), block) for block in set(blocks)]
+        heapq.heapify(waiting)
+        known = {block for _, block in waiting}
+        while len(waiting) > 1:  # the deepest of them is none that dominates the rest
+            depth, block = heapq.heappop(waiting)
+            above = self.dominators.get(block, block)
+            if above == block:
                 return None
-        return current
-
-    def _meet(self, first: int, second: int) -> int | None:
-        depths = self.depths
-        while first != second:
-            if depths.get(first, 0) < depths.get(second, 0):
-                first, second = second, first
-            above = self.dominators.get(first, first)
-            if above == first:
-                return None
-            first = above
-        return first
+            if above not in known:
+                known.add(above)
+                heapq.heappush(waiting, (depth + 1, above))
+        return waiting[0][1] if waiting else None
 
     def own_blocks(self, loop: Loop) -> list[Block]:
         """The blocks of a loop that are in none of its inner loops, by address."""
