@@ -690,6 +690,13 @@ _MICRO_KERNELS: dict[str, tuple[_Micro, ...]] = {
         _Micro("calls", _BYTES, "int32"),
         _Micro("recursion", _BYTES, "int32"),
         _Micro("function_pointers", _BYTES, "int32"),
+        _Micro("pointers_to_leaves", _BYTES, "int32"),
+        *(
+            _Micro("recursion_once", (("int32", fill),), "int32", count=32, block=32, label=f"recursion_once {fill}")
+            for fill in ("const 1", "const 2", "const 4", "mod 2 1", "mod 3 1", "mod 8 0")
+        ),
+        _Micro("local_vectors<float2>", _BYTES, "float32", outputs=600),
+        _Micro("local_vectors<float4>", _BYTES, "float32", outputs=1200),
     ),
 }
 

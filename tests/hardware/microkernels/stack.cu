@@ -53,3 +53,33 @@ extern "C" __global__ void function_pointers(int count, const int* source, int* 
     int (*const functions[2])(int) = {leaf, factorial_like};
     target[i] = functions[source[i] & 1](source[i] & 7);
 }
+
+// Wide accesses of local memory.
+template <typename T> __global__ void local_vectors(int count, const int* source, T* target) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    T words[8];
+    for (int k = 0; k < 8; ++k) {
+        words[k] = T{};
+        words[k].x = static_cast<float>(source[(i + k) % count]);
+        words[k].y = static_cast<float>(k);
+    }
+    target[i] = words[source[i] & 7];
+}
+template __global__ void local_vectors<float2>(int, const int*, float2*);
+template __global__ void local_vectors<float4>(int, const int*, float4*);
+
+__device__ __noinline__ int other_leaf(int x) { return x * 3 - 2; }
+
+// Function pointers without recursion; and recursion of part of a warp without pointers.
+extern "C" __global__ void pointers_to_leaves(int count, const int* source, int* target) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i >= count) return;
+    int (*const functions[2])(int) = {leaf, other_leaf};
+    target[i] = functions[source[i] & 1](source[i] & 7);
+}
+
+extern "C" __global__ void recursion_once(int count, const int* source, int* target) {
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) target[i] = factorial_like(source[i]);
+}
