@@ -59,15 +59,12 @@ template <typename T> __global__ void local_vectors(int count, const int* source
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) return;
     T words[8];
-    for (int k = 0; k < 8; ++k) {
-        words[k] = T{};
-        words[k].x = static_cast<float>(source[(i + k) % count]);
-        words[k].y = static_cast<float>(k);
-    }
+    for (int k = 0; k < 8; ++k) words[k] = T{};
+    for (int k = 0; k < 8; ++k) words[source[(i + k) % count] & 7].x += static_cast<float>(k);
+    T& chosen = words[source[i] >> 3 & 7];
+    chosen.y = 1.0f;
     target[i] = words[source[i] & 7];
 }
-template __global__ void local_vectors<float2>(int, const int*, float2*);
-template __global__ void local_vectors<float4>(int, const int*, float4*);
 
 __device__ __noinline__ int other_leaf(int x) { return x * 3 - 2; }
 
