@@ -682,6 +682,37 @@ _MICRO_KERNELS: dict[str, tuple[_Micro, ...]] = {
             for width in (4, 8, 16)
         ),
         _Micro("async_zero_fill", _ONE, "float32", count=200, inputs_count=800, outputs=1024),
+        *(
+            _Micro(
+                f"bypass_copy<{guarded}>",
+                _ONE,
+                "float32",
+                scalars=shape,
+                count=29,
+                block=32,
+                inputs_count=4096,
+                outputs=128,
+                label=f"bypass_copy {guarded} {' '.join(map(str, shape))}",
+            )
+            for guarded in ("false", "true")
+            for shape in (
+                # source shift, lanes per source chunk, source step, shared shift, shared step
+                (0, 1, 1, 0, 1),
+                (1, 1, 1, 0, 1),
+                (2, 1, 1, 0, 1),
+                (4, 1, 1, 0, 1),
+                (7, 1, 1, 0, 1),
+                (0, 1, 1, 1, 1),
+                (0, 1, 1, 3, 1),
+                (1, 1, 1, 1, 1),
+                (0, 32, 1, 0, 1),
+                (0, 2, 1, 0, 1),
+                (0, 1, 8, 0, 1),
+                (0, 1, 1, 0, 2),
+                (0, 1, 2, 0, 1),
+                (0, 1, 5, 0, 3),
+            )
+        ),
         _Micro("async_stages", _ONE, "float32", count=5, inputs_count=640, outputs=128),
     ),
     "stack.cu": (

@@ -102,3 +102,20 @@ extern "C" __global__ void mma_sync_tile(int iterations, const __half* a, const 
     c[(row + 8) * 8 + column] = sum[2];
     c[(row + 8) * 8 + column + 1] = sum[3];
 }
+
+// 16 bytes per thread by cp.async.cg, one warp per block; chunks (of 16 bytes) from lane / repeat * source_step +
+// source_shift, to lane * shared_step + shared_shift. GUARDED: lanes from 29 on copy nothing, by a guard.
+template <bool GUARDED>
+__global__ void bypass_copy(int count, int source_shift, int repeat, int source_step, int shared_shift, int shared_step,
+                            const float4* source, float4* target) {
+    __shared__ float4 items[128];
+    const int lane = threadIdx.x;
+    if (!GUARDED || lane < count) {
+        const float4* from = source + lane / repeat * source_step + source_shift;
+        __pipeline_memcpy_async(&items[(lane * shared_step + shared_shift) & 127], from, 16);
+    }
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    if (!GUARDED || lane < count) target[lane] = items[(lane * shared_step + shared_shift) & 127];
+}
