@@ -10,6 +10,8 @@ from enum import Enum
 class OperandKind(Enum):
     """What an operand is; see ``Operand`` for which fields each kind uses."""
 
+    __hash__ = object.__hash__  # members are single objects; Enum's own is Python and slow
+
     REGISTER = "register"  #: R0..R254, RZ          index (255 = RZ)
     UNIFORM = "uniform"  #: UR0..UR62, URZ        index (63, or 255 on sm_100+, = URZ: see is_zero)
     PREDICATE = "predicate"  #: P0..P6, PT            index (7 = PT), negate is ``!``
