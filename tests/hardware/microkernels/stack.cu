@@ -58,12 +58,12 @@ extern "C" __global__ void function_pointers(int count, const int* source, int* 
 template <typename T> __global__ void local_vectors(int count, const int* source, T* target) {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= count) return;
-    T words[8];
-    for (int k = 0; k < 8; ++k) words[k] = T{};
-    for (int k = 0; k < 8; ++k) words[source[(i + k) % count] & 7].x += static_cast<float>(k);
-    T& chosen = words[source[i] >> 3 & 7];
+    T words[24];
+    for (int k = 0; k < 24; ++k) words[k] = T{};
+    for (int k = 0; k < 8; ++k) words[source[(i + k) % count] % 24].x += static_cast<float>(k);
+    T& chosen = words[source[i] % 23];
     chosen.y = 1.0f;
-    target[i] = words[source[i] & 7];
+    target[i] = words[source[i] % 24];
 }
 
 __device__ __noinline__ int other_leaf(int x) { return x * 3 - 2; }
