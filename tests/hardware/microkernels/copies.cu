@@ -103,19 +103,25 @@ extern "C" __global__ void mma_sync_tile(int iterations, const __half* a, const 
     c[(row + 8) * 8 + column + 1] = sum[3];
 }
 
-// 16 bytes per thread by cp.async.cg, one warp per block; chunks (of 16 bytes) from lane / repeat * source_step +
-// source_shift, to lane * shared_step + shared_shift. GUARDED: lanes from 29 on copy nothing, by a guard.
+// 16 bytes per thread by cp.async.cg, one warp: chunks (of 16 bytes) from lane / repeat * source_step + source_shift, to
+// lane * shared_step + shared_shift. GUARDED: a predicate keeps the lanes from \p count on from copying.
 template <bool GUARDED>
 __global__ void bypass_copy(int count, int source_shift, int repeat, int source_step, int shared_shift, int shared_step,
                             const float4* source, float4* target) {
     __shared__ float4 items[128];
     const int lane = threadIdx.x;
-    if (!GUARDED || lane < count) {
-        const float4* from = source + lane / repeat * source_step + source_shift;
-        __pipeline_memcpy_async(&items[(lane * shared_step + shared_shift) & 127], from, 16);
-    }
-    __pipeline_commit();
-    __pipeline_wait_prior(0);
+    const float4* from = source + lane / repeat * source_step + source_shift;
+    float4* item = &items[(lane * shared_step + shared_shift) & 127];
+    *item = make_float4(1.0f, 2.0f, 3.0f, 4.0f);
     __syncthreads();
-    if (!GUARDED || lane < count) target[lane] = items[(lane * shared_step + shared_shift) & 127];
+    const unsigned int to = static_cast<unsigned int>(__cvta_generic_to_shared(item));
+    if (GUARDED) {
+        asm volatile("{.reg .pred p; setp.lt.s32 p, %2, %3; @p cp.async.cg.shared.global [%0], [%1], 16;}"
+                     :: "r"(to), "l"(from), "r"(lane), "r"(count) : "memory");
+    } else {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" :: "r"(to), "l"(from) : "memory");
+    }
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    __syncthreads();
+    target[lane] = *item;
 }
