@@ -163,7 +163,6 @@ def indirect(decoded: Decoded, site: Site) -> Terminator:
             if on == 0:
                 return site.next
             if on < fragment.lanes:
-                _count_divergent(batch, site, yes, no)
                 batch.push(site.next, no, fragment.steps)
                 return _scatter(batch, fragment, site, yes, _targets(batch, register, target, absolute))
         return _scatter(batch, fragment, site, batch.mask, _targets(batch, register, target, absolute))
@@ -184,9 +183,11 @@ def _scatter(batch: Batch, fragment: Fragment, site: Site, mask: Bool, targets: 
     places = np.unique(spread[enabled]).tolist()
     if len(places) == 1 and mask is batch.mask:
         return site.enter(batch, fragment, places[0])
+    first = np.where(enabled, spread, places[-1]).min(axis=2, keepdims=True)
+    lowest = np.logical_and(enabled, spread == first)
+    _count_divergent(batch, site, lowest, np.logical_and(batch.mask, ~lowest))
     for place in places:
         part = np.logical_and(enabled, spread == place)
-        _count_divergent(batch, site, part, np.logical_and(batch.mask, ~part))
         old, batch.mask, batch.write_mask = (batch.mask, batch.write_mask), part, part
         pc = site.enter(batch, fragment, place)
         batch.mask, batch.write_mask = old

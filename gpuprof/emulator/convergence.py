@@ -150,12 +150,35 @@ def release(batch: Batch, slot: int) -> None:
         waiting = np.logical_or(waiting, wait.mask)
     missing = batch.barriers[slot] & ballot(batch.live) & ~ballot(waiting)
     ready = np.logical_and(waiting, missing == 0)
+    if slot != WARPSYNC_SLOT and ready.shape[2] > 1 and batch.barriers[slot].shape[2] > 1:
+        ready = _of_one_group(batch, slot, waiting, ready)
     if not ready.any():
         return
     for wait in here:
         batch.push(wait.pc, np.logical_and(wait.mask, ready), wait.steps)
         wait.mask = np.logical_and(wait.mask, ~ready)
     batch.waits = [wait for wait in batch.waits if wait.mask.any()]
+
+
+def _of_one_group(batch: Batch, slot: int, waiting: Bool, ready: Bool) -> Bool:
+    """Those of ``ready`` whose whole group waits in the same barrier.
+
+    In recursion a lane may wait while deeper calls use the register for groups of their own; the mask tells them apart.
+    """
+    words = np.broadcast_to(batch.barriers[slot], np.broadcast_shapes(batch.barriers[slot].shape, waiting.shape))
+    here, able = np.broadcast_to(waiting, words.shape), np.broadcast_to(ready, words.shape)
+    lowest = np.where(here, words, _FULL).min(axis=2, keepdims=True)
+    mixed = np.logical_and(here, words != lowest).any(axis=2) & able.any(axis=2)
+    if not mixed.any():
+        return ready
+    rows, warps = np.nonzero(mixed)
+    mine, waits = words[rows, warps], here[rows, warps]
+    same = np.logical_and(mine[:, :, None] == mine[:, None, :], waits[:, None, :])
+    mates = np.packbits(same, axis=2, bitorder="little").view(np.uint32)[:, :, 0]
+    live = np.broadcast_to(ballot(batch.live), (*words.shape[:2], 1))[rows, warps]
+    result = able.copy()
+    result[rows, warps] &= (mine & live & ~mates) == 0
+    return result
 
 
 def leave(batch: Batch, mask: Bool) -> None:
@@ -174,9 +197,26 @@ def recheck(batch: Batch) -> None:
 
 
 def break_out(batch: Batch, slot: int, mask: Bool) -> None:
-    """BREAK: the lanes of ``mask`` are no longer waited for."""
-    batch.barriers[slot] = batch.barriers[slot] & ~ballot(mask)
+    """BREAK: the lanes of ``mask`` are no longer waited for, by those who hold the same mask in the register."""
+    words = batch.barriers[slot]
+    if words.shape[2] == 1 or mask.shape[2] == 1:
+        batch.barriers[slot] = words & ~ballot(mask)
+    else:
+        batch.barriers[slot] = _without(words, mask)
     recheck(batch)
+
+
+def _without(words: Array, mask: Bool) -> Array:
+    """Per-lane masks without the lanes of ``mask``, wherever they equal what those lanes hold."""
+    words, left = (each.copy() for each in np.broadcast_arrays(words, mask))
+    held = words.copy()
+    while left.any():
+        value = np.take_along_axis(held, left.argmax(axis=2)[:, :, None], axis=2)
+        leaving = np.logical_and(left, held == value)
+        gone = np.where(left.any(axis=2, keepdims=True), ballot(leaving), np.uint32(0))
+        words = np.where(held == value, words & ~gone, words)
+        left &= ~leaving
+    return words
 
 
 def arrive_block(batch: Batch, number: int, pc: int, steps: int, *, threads: int | None, waits: bool) -> int:
