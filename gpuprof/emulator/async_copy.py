@@ -6,123 +6,169 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator import global_access, shared_access, wavefronts
+from gpuprof.emulator import bypass_copies, global_access, shared_access, wavefronts
 from gpuprof.emulator.addresses import GlobalPlace, WindowPlace, access_width, narrow_address, wide_address
 from gpuprof.emulator.global_access import GlobalCount
 from gpuprof.emulator.lanes import WARP, Step
-from gpuprof.emulator.sectors import SECTOR_SHIFT, count_distinct
 from gpuprof.emulator.semantics.base import Decoded, NotCovered
-from gpuprof.sass.model import Operand, OperandKind
+from gpuprof.sass.model import OperandKind
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
+    from gpuprof.emulator.addresses import AddressReader
     from gpuprof.emulator.state import LaneState
+    from gpuprof.sass.model import Operand
 
     Array = NDArray[Any]
     Int64 = NDArray[np.int64]
+    Bool = NDArray[np.bool_]
 
 
 def copy(decoded: Decoded, index: int) -> Step:
-    """LDGSTS.E[.BYPASS][.64|.128][.ZFILL] [shared], [global][, P]: a false P fills with zeros."""
+    """LDGSTS.E[.BYPASS][.64|.128][.ZFILL] [shared], [global][, P]: a false P fills with zeros.
+
+    With ZFILL the low bits of the global address are no address: they say how many bytes at the end are zeros.
+    """
     memories = [operand for operand in decoded.operands if operand.kind is OperandKind.MEMORY]
     predicates = [operand for operand in decoded.operands if operand.kind is OperandKind.PREDICATE]
     if len(memories) != 2 or len(predicates) > 1:
         raise NotCovered(decoded.instruction.text)
     width, _ = access_width(decoded.instruction)
-    target, source = narrow_address(memories[0]), wide_address(memories[1])
+    target = narrow_address(memories[0])
     shared_place = WindowPlace(decoded.instruction, width, "asynchronous write", "shared")
-    place = GlobalPlace(decoded.instruction, width, "asynchronous read")
-    counting = CopyCount(index, width, bypass=decoded.has("BYPASS"))
-    fills: Operand | None = predicates[0] if predicates else None
+    source = _Source(decoded, memories[1], width)
+    condition: Operand | None = predicates[0] if predicates else None
+    counting = CopyCount(index, width, bypass=decoded.has("BYPASS"), zero_fill=decoded.has("ZFILL"))
 
     def execute(lanes: LaneState) -> None:
         addresses = target(lanes)
         shared_place.check(lanes, addresses, lanes.shared.limit)
-        if fills is None:
-            offsets = place.offsets(lanes, source(lanes))
-            counting.count(lanes, addresses, offsets)
-            data = global_access.fetch(lanes.launch.arena, offsets, width, False)
+        if condition is None:
+            offsets, data = source.read(lanes)
+            counting.count(lanes, addresses, offsets, lanes.mask)
         else:
-            data = _partly(lanes, lanes.predicate(fills), source, place, counting, addresses, width)
+            reads = np.logical_and(lanes.mask, lanes.predicate(condition))
+            offsets, data = source.read_some(lanes, reads)
+            counting.count(lanes, addresses, offsets, reads)
         shared_access.write(lanes, addresses, data, width)
 
     return execute
 
 
-def _partly(
-    lanes: LaneState,
-    condition: Array,
-    source: Any,
-    place: GlobalPlace,
-    counting: CopyCount,
-    addresses: Int64,
-    width: int,
-) -> tuple[Array, ...]:
-    """Lanes with a true condition read memory; the others' data are zeros."""
-    mask = lanes.mask
-    lanes.mask = np.logical_and(mask, condition)
-    if lanes.mask.any():
-        offsets = place.offsets(lanes, source(lanes))
-        counting.count(lanes, addresses, offsets)
-        found = global_access.fetch(lanes.launch.arena, offsets, width, False)
-        data = tuple(np.where(lanes.mask, value, value.dtype.type(0)) for value in found)
-    else:
-        data = tuple(np.zeros((1, 1, 1), np.uint32 if width == 4 else np.uint64) for _ in range(max(width // 8, 1)))
-    lanes.mask = mask
-    return data
+class _Source:
+    """The global side of one instruction."""
+
+    def __init__(self, decoded: Decoded, operand: Operand, width: int) -> None:
+        self._address: AddressReader = wide_address(operand)
+        self._place = GlobalPlace(decoded.instruction, width, "asynchronous read")
+        self._width = width
+        self._zero_fill = decoded.has("ZFILL")
+
+    def read(self, lanes: LaneState) -> tuple[Int64, tuple[Array, ...]]:
+        """Arena offsets of the enabled lanes, and their data; raises MemoryFaultError."""
+        addresses = self._address(lanes)
+        low = np.uint64(self._width - 1)
+        if not self._zero_fill:
+            offsets = self._place.offsets(lanes, addresses)
+            return offsets, global_access.fetch(lanes.launch.arena, offsets, self._width, False)
+        offsets = self._place.offsets(lanes, np.bitwise_and(addresses, ~low))
+        data = global_access.fetch(lanes.launch.arena, offsets, self._width, False)
+        kept = self._width - np.bitwise_and(addresses, low).astype(np.int64)
+        return offsets, tuple(_first_bytes(word, kept - word.itemsize * number) for number, word in enumerate(data))
+
+    def read_some(self, lanes: LaneState, reads: Bool) -> tuple[Int64, tuple[Array, ...]]:
+        """As ``read``, where only some lanes read: the others' data are zeros."""
+        mask = lanes.mask
+        if not reads.any():
+            zeros = np.zeros((1, 1, 1), np.uint32 if self._width == 4 else np.uint64)
+            return np.zeros((1, 1, 1), np.int64), (zeros,) * max(self._width // 8, 1)
+        lanes.mask = reads
+        offsets, data = self.read(lanes)
+        lanes.mask = mask
+        return offsets, tuple(np.where(reads, value, value.dtype.type(0)) for value in data)
+
+
+def _first_bytes(word: Array, count: Int64) -> Array:
+    """``word`` (32 or 64 bits) with only its first ``count`` bytes, which may be negative or more than it has."""
+    kept = np.clip(count, 0, word.itemsize)
+    one = word.dtype.type(1)
+    bits = np.minimum(8 * kept, 8 * word.itemsize - 1).astype(word.dtype)
+    field = np.left_shift(one, bits) - one
+    return np.where(kept == word.itemsize, word, np.bitwise_and(word, field))
 
 
 class CopyCount:
     """Requests, sectors and lines as for a load, and wavefronts where both sides' banks count.
 
-    The bypassing form (cp.async.cg) has no wavefronts, and l1tex counts pairs of sectors (both measured on an H200).
+    A lane that fills with zeros is part of the instruction and of its wavefronts, but requests nothing. The bypassing
+    form (cp.async.cg) moves sectors, and counts them by rules of its own; what ZFILL clears takes a second pass.
     """
 
-    def __init__(self, index: int, width: int, *, bypass: bool) -> None:
+    def __init__(self, index: int, width: int, *, bypass: bool, zero_fill: bool = False) -> None:
         self.index = index
         self.width = width
         self.bypass = bypass
+        self._turns = 2 if bypass and zero_fill else 1
         self._global = GlobalCount(index, width)
-        self._known: dict[bytes, tuple[int, int]] = {}
+        self._known: dict[bytes, tuple[int, int, int, int]] = {}
 
-    def count(self, lanes: LaneState, addresses: Int64, offsets: Int64) -> None:
-        counters, index = lanes.counters, self.index
+    def count(self, lanes: LaneState, addresses: Int64, offsets: Int64, reads: Bool) -> None:
+        """``reads`` are the enabled lanes that read; the other enabled lanes fill with zeros."""
+        counters, index, mask = lanes.counters, self.index, lanes.mask
         before = counters.sectors[index]
-        self._global.count(lanes, offsets)
-        if self.bypass:
-            counters.l1_sectors[index] += self._bypass_sectors(lanes, addresses, offsets)
-            return
-        counters.l1_sectors[index] += counters.sectors[index] - before
-        shape = (*np.broadcast_shapes(addresses.shape, offsets.shape, lanes.mask.shape)[:2], WARP)
+        if reads.any():
+            lanes.mask = reads
+            self._global.count(lanes, offsets)
+            lanes.mask = mask
+        shape = (*np.broadcast_shapes(addresses.shape, offsets.shape, mask.shape, reads.shape)[:2], WARP)
         factor = lanes.block_count * lanes.warp_count // (shape[0] * shape[1])
-        rows = [np.broadcast_to(value, shape).reshape(-1, WARP) for value in (addresses, offsets, lanes.mask)]
-        banks = [rows[0] % 128, rows[1] % 128, rows[2]]
-        patterns, times = np.unique(np.concatenate(banks, axis=1), axis=0, return_counts=True)
-        for pattern, number in zip(patterns, times.tolist(), strict=True):
-            passes, ideal = self._one(pattern)
+        shared, source, enabled, reading = (
+            np.broadcast_to(value, shape).reshape(-1, WARP) for value in (addresses, offsets, mask, reads)
+        )
+        counters.copies[index] += int(np.count_nonzero(enabled.any(axis=1))) * factor
+        patterns = np.concatenate([self._place(shared), self._place(source), enabled, reading], axis=1)
+        found, times = np.unique(patterns, axis=0, return_counts=True)
+        for pattern, number in zip(found, times.tolist(), strict=True):
+            passes, ideal, requested, copied = self._one(pattern)
             counters.wavefronts[index] += passes * number * factor
             counters.ideal_wavefronts[index] += ideal * number * factor
+            counters.l1_sectors[index] += requested * number * factor
+            counters.copied_sectors[index] += copied * number * factor
+        if not self.bypass:
+            counters.l1_sectors[index] += counters.sectors[index] - before
+            counters.copied_sectors[index] += counters.sectors[index] - before
 
-    def _bypass_sectors(self, lanes: LaneState, addresses: Int64, offsets: Int64) -> int:
-        """Distinct pairs of shared and global sector, over the last lane of each shared address."""
-        shape = (*np.broadcast_shapes(addresses.shape, offsets.shape, lanes.mask.shape)[:2], WARP)
-        target, source, mask = (
-            np.broadcast_to(value, shape).reshape(-1, WARP) for value in (addresses, offsets, lanes.mask)
-        )
-        later = (target[:, :, None] == target[:, None, :]) & mask[:, None, :] & np.tri(WARP, k=-1, dtype=bool).T
-        shift, half = np.int64(SECTOR_SHIFT), np.int64(32)
-        pairs: Int64 = (target.astype(np.int64) >> shift << half) + (source.astype(np.int64) >> shift)
-        count = count_distinct(pairs, mask & ~later.any(axis=2))
-        return count * (lanes.block_count * lanes.warp_count // len(mask))
+    def _place(self, addresses: Array) -> Array:
+        """What of the addresses matters: their banks, and for whole sectors their distances too."""
+        if not self.bypass:
+            return np.remainder(addresses, _LINE)
+        lowest: Array = addresses.min(axis=1, keepdims=True) // _LINE * _LINE
+        return np.subtract(addresses, lowest)
 
-    def _one(self, pattern: Array) -> tuple[int, int]:
+    def _one(self, pattern: Array) -> tuple[int, int, int, int]:
+        """(wavefronts, ideal wavefronts, sectors requested, sectors copied) of one warp."""
         key = pattern.tobytes()
         found = self._known.get(key)
         if found is None:
-            shared, source, mask = pattern.reshape(3, 1, WARP)
-            enabled = mask.astype(bool)
-            passes = wavefronts.copy_wavefronts(shared, source, enabled, self.width)
-            ideal = wavefronts.ideal_wavefronts(enabled, self.width)
-            found = self._known[key] = (int(passes[0]), int(ideal[0]))
+            shared, source, mask, reads = pattern.reshape(4, 1, WARP)
+            found = self._known[key] = self._fresh(shared, source, mask.astype(bool), reads.astype(bool))
         return found
+
+    def _fresh(self, shared: Int64, source: Int64, mask: Bool, reads: Bool) -> tuple[int, int, int, int]:
+        ideal = int(wavefronts.ideal_wavefronts(mask, self.width)[0])
+        if not self.bypass:
+            return int(wavefronts.copy_wavefronts(shared, source, mask, reads, self.width)[0]), ideal, 0, 0
+        lanes = _lanes(shared[0], source[0], reads[0])
+        filled = int(wavefronts.ideal_wavefronts(mask & ~reads, self.width)[0])
+        moved = bypass_copies.passes(lanes) * self._turns
+        return moved + filled, ideal, bypass_copies.requested_sectors(lanes), bypass_copies.copied_sectors(lanes)
+
+
+_LINE = 128
+
+
+def _lanes(shared: Int64, source: Int64, reads: Bool) -> Sequence[bypass_copies.Lane]:
+    return [(lane, int(shared[lane]), int(source[lane])) for lane in np.flatnonzero(reads).tolist()]

@@ -18,9 +18,11 @@ class Counters:
     off: list[int]  #: of those lanes, how many had a false guard
     untaken: list[int]  #: of the lanes with a true guard, how many a branch's second predicate kept from branching
     issued: list[int]  #: executions with at least one enabled lane (requests of memory instructions)
+    copies: list[int]  #: executions of LDGSTS with an enabled lane, be it one that only fills with zeros
     sectors: list[int]  #: distinct 32-byte sectors per execution
     ideal_sectors: list[int]  #: bytes of the enabled lanes / 32, rounded up per execution
     l1_sectors: list[int]  #: atomics and LDGSTS, whose sectors l1tex counts by a rule of its own
+    copied_sectors: list[int]  #: LDGSTS: sectors by the counters of single instructions
     tags: list[int]  #: distinct 128-byte lines per execution
     wavefronts: list[int]  #: passes of the shared-memory data stage
     ideal_wavefronts: list[int]  #: passes without bank conflicts

@@ -154,14 +154,24 @@ def _global_metrics() -> dict[str, Share]:
         table[f"l1tex__t_requests_pipe_lsu_mem_global_op_{kind}.sum"] = issued
         table[f"l1tex__t_sectors_pipe_lsu_mem_global_op_{kind}.sum"] = sectors
     copies = _of(("LDGSTS",), _issued)
-    through = _with("BYPASS", _of(("LDGSTS",), _sectors), present=False)
-    table["smsp__sass_inst_executed_op_ldgsts.sum"] = copies
+    table["smsp__sass_inst_executed_op_ldgsts.sum"] = _of(("LDGSTS",), _list("copies"))
     table["smsp__sass_l1tex_t_requests_pipe_lsu_mem_global_op_ldgsts.sum"] = copies
-    table["smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts.sum"] = through
+    table["smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts.sum"] = _of(("LDGSTS",), _list("copied_sectors"))
     table["smsp__sass_l1tex_tags_mem_global.sum"] = _of(_ALL_GLOBAL, _list("tags"))
     table["sass__inst_executed_global_loads"] = _of(_GLOBAL["ld"], _issued)
     table["sass__inst_executed_global_stores"] = _of(_GLOBAL["st"], _issued)
     return table
+
+
+def _by_words(share: Share) -> Share:
+    """``share`` once per 32-bit word of the access: each word of the lanes of a warp is a line of its own."""
+    widths = {"64": 2, "128": 4}
+
+    def total(code: Code, index: int) -> int:
+        modifiers = code.instructions[index].modifiers
+        return share(code, index) * next((words for name, words in widths.items() if name in modifiers), 1)
+
+    return total
 
 
 def _local_metrics() -> dict[str, Share]:
@@ -169,7 +179,7 @@ def _local_metrics() -> dict[str, Share]:
     for kind, opcode in _LOCAL.items():
         issued = _local_issued(opcode, _GLOBAL[kind][1])
         table[f"smsp__sass_inst_executed_op_local_{kind}.sum"] = issued
-        table[f"l1tex__t_requests_pipe_lsu_mem_local_op_{kind}.sum"] = issued
+        table[f"l1tex__t_requests_pipe_lsu_mem_local_op_{kind}.sum"] = _by_words(issued)
         table[f"l1tex__t_sectors_pipe_lsu_mem_local_op_{kind}.sum"] = _of((opcode,), _sectors)
         table[f"smsp__sass_l1tex_t_sectors_pipe_lsu_mem_local_op_{kind}.sum"] = _of((opcode,), _sectors)
         table[f"sass__inst_executed_local_{'loads' if kind == 'ld' else 'stores'}"] = issued
@@ -190,7 +200,8 @@ def _shared_metrics() -> dict[str, Share]:
     table[f"{prefix}ldgsts.sum"] = copies
     table[f"{prefix}ldgsts_cache_access.sum"] = _with("BYPASS", copies, present=False)
     table[f"{prefix}ldgsts_cache_bypass.sum"] = _with("BYPASS", copies)
-    table[f"{conflicts}ldgsts.sum"] = _of(("LDGSTS",), _minus(_wavefronts, _ideal))
+    conflicting = _of(("LDGSTS",), _minus(_wavefronts, _ideal))
+    table[f"{conflicts}ldgsts.sum"] = _with("BYPASS", conflicting, present=False)
     table["smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared.sum"] = _of((*_ALL_SHARED, "LDGSTS"), _wavefronts)
     table["sass__inst_executed_shared_loads"] = _shared_issued(*_SHARED["ld"])
     table["sass__inst_executed_shared_stores"] = _shared_issued(*_SHARED["st"])

@@ -72,23 +72,23 @@ def ideal_wavefronts(mask: Bool, width: int) -> Int64:
     return mask.reshape(len(mask), parts, WARP // parts).any(axis=2).sum(axis=1)
 
 
-def copy_wavefronts(shared: Int64, source: Int64, mask: Bool, width: int) -> Int64:
+def copy_wavefronts(shared: Int64, source: Int64, mask: Bool, reads: Bool, width: int) -> Int64:
     """LDGSTS through L1 (cp.async.ca): groups as for stores; shared banks and source banks can both conflict.
 
-    Equal words never combine. Conflicts on one side are exact on an H200; where both sides conflict the rule here
-    (passes of free shared banks in lane order, then source banks within each) is exact in 8 of 15 measured cases and
-    one off in the others.
+    Enabled lanes that do not read fill with zeros: they have no source. Equal words never combine. Conflicts on one
+    side are exact on an H200; where both sides conflict the rule here (passes of free shared banks in lane order, then
+    source banks within each) is exact in 8 of 15 measured cases and one off in the others.
     """
     parts = _parts(width)
     totals = np.zeros(len(shared), np.int64)
     for row in range(len(shared)):
         for lanes in np.split(np.arange(WARP), parts):
             on = lanes[mask[row, lanes]]
-            totals[row] += _copy_group(shared[row, on], source[row, on], width)
+            totals[row] += _copy_group(shared[row, on], source[row, on], reads[row, on], width)
     return totals
 
 
-def _copy_group(shared: Int64, source: Int64, width: int) -> int:
+def _copy_group(shared: Int64, source: Int64, reads: Bool, width: int) -> int:
     steps = np.arange(max(width // 4, 1))
     shared_banks = (shared[:, None] // 4 + steps) % BANKS
     source_banks = (source[:, None] // 4 + steps) % BANKS
@@ -102,7 +102,8 @@ def _copy_group(shared: Int64, source: Int64, width: int) -> int:
             (left if banks & taken else passed).append(lane)
             if not banks & taken:
                 taken |= banks
-        total += int(np.max(np.bincount(source_banks[passed].reshape(-1), minlength=BANKS)))
+        reading = [lane for lane in passed if reads[lane]]
+        total += max(1, int(np.max(np.bincount(source_banks[reading].reshape(-1), minlength=BANKS))))
         waiting = left
     return total
 
