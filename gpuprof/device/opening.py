@@ -13,7 +13,7 @@ def open_device(
     *,
     arch: str | None = None,
     budget: int | None = None,
-    instruction_limit: int = 50_000_000,
+    instruction_limit: int = 5_000_000,
     threads: int | None = None,
     cuda_home: Path | None = None,
     support: Path | None = None,

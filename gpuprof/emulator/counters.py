@@ -26,6 +26,8 @@ class Counters:
     tags: list[int]  #: distinct 128-byte lines per execution
     wavefronts: list[int]  #: passes of the shared-memory data stage
     ideal_wavefronts: list[int]  #: passes without bank conflicts
+    joined: list[int]  #: WARPSYNC: times that waiting parts of a warp went on as one, which issues it once more
+    joined_threads: list[int]  #: lanes over those
     divergent: list[int]  #: branch executions in which active lanes went different ways
     shared: list[int]  #: of ``issued``: executions of a generic access that went to shared memory
     local: list[int]  #: likewise to local memory

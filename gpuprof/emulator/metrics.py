@@ -126,10 +126,11 @@ def _local_issued(own: str, generic: str) -> Share:
 
 
 def _metrics() -> dict[str, Share]:
+    joined = _list("joined_threads")
     table: dict[str, Share] = {
-        "smsp__inst_executed.sum": _list("warps"),
-        "smsp__thread_inst_executed.sum": _threads,
-        "smsp__thread_inst_executed_pred_on.sum": _minus(_enabled, _list("untaken")),
+        "smsp__inst_executed.sum": _plus(_list("warps"), _list("joined")),
+        "smsp__thread_inst_executed.sum": _plus(_threads, joined),
+        "smsp__thread_inst_executed_pred_on.sum": _plus(_minus(_enabled, _list("untaken")), joined),
         "smsp__sass_branch_targets.sum": _branches,
         "smsp__sass_inst_executed_op_branch.sum": _branches,
         "smsp__sass_branch_targets_threads_divergent.sum": _divergent,

@@ -141,7 +141,7 @@ def _endless(batch: Batch, program: Program, run: Run) -> InstructionLimitError:
     where = first_lane(batch, batch.mask)
     place = lane_location(batch, program.instructions[run.last - 1], where)
     return InstructionLimitError(
-        f"a warp executed more than {limit:,} instructions (--emulate-limit); an endless loop?", place
+        f"a warp executed more than {limit:,} instructions: an endless loop? If not, raise --emulate-limit", place
     )
 
 

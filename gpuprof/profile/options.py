@@ -7,8 +7,9 @@ from pathlib import Path
 
 #: Thread instructions of one launch above which the emulator runs a sample of the grid's blocks.
 EMULATE_BUDGET = 100_000_000
-#: Warp instructions of one warp above which the emulator calls a launch endless.
-EMULATE_LIMIT = 50_000_000
+#: Instructions of one warp above which the emulator calls a launch endless. No bundled experiment has a warp with a
+#: hundredth of them, and an endless loop of a few instructions gets there within a minute.
+EMULATE_LIMIT = 5_000_000
 #: Seconds that a launch may take on a GPU, and on the emulator (some thousand times slower).
 GPU_LAUNCH_TIMEOUT = 30.0
 EMULATED_LAUNCH_TIMEOUT = 600.0
