@@ -41,6 +41,14 @@ CONTRADICTORY = {
 }
 #: Asynchronous copies with random addresses on both sides: the rule is off by one in 7 of 15.
 TWO_SIDED = {(kernel, f"random{number}"): COPY_COUNTERS for kernel in ("cpa4", "cpa8", "cpa16") for number in range(5)}
+#: cp.async.cg, guarded by a predicate: ncu has no sector and no wavefront by instruction for any pattern, while l1tex
+#: has their sectors (equal). Recorded launches without a guard have both (``test_recorded_configs.py``).
+BYPASS_COUNTERS = (
+    "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts.sum",
+    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum",
+    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts_cache_bypass.sum",
+    "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared.sum",
+)
 #: One RED in which l1tex counted a sector twice, for no reason that other rows show.
 OPEN = {("redg", "random3"): ("l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum",)}
 EXCEPTIONS = CONTRADICTORY | TWO_SIDED | OPEN
@@ -93,6 +101,8 @@ def test_every_deterministic_counter_of_every_launch_is_the_h200s(replay: Replay
     wrong = []
     for pattern, row in zip(replay.patterns, rows, strict=True):
         skipped = EXCEPTIONS.get((pattern["kernel"], pattern["name"]), ())
+        if pattern["kernel"] == "cpg16":
+            skipped = BYPASS_COUNTERS
         counted = replay.counters(pattern)
         wrong += [
             f"{pattern['kernel']} {pattern['name']}: {name} is {counted[name]}, the H200 has {value:.0f}"
@@ -110,6 +120,15 @@ def test_contradictory_rows_do_contradict_themselves() -> None:
         total = sum(row[f"smsp__sass_thread_inst_executed_op_{kind}_pred_on.sum"] for kind in kinds)
         agrees = total >= row["smsp__thread_inst_executed_pred_on.sum"]
         assert agrees is ((pattern["kernel"], pattern["name"]) not in CONTRADICTORY)
+
+
+def test_guarded_bypassing_copies_have_no_sectors_though_l1tex_has_them() -> None:
+    """The reason for leaving them out, on the recorded numbers alone."""
+    patterns = json.loads(gzip.decompress((H200 / "patterns.json.gz").read_bytes()))
+    rows = [row for pattern, row in zip(patterns, recorded(), strict=True) if pattern["kernel"] == "cpg16"]
+    assert len(rows) == 13
+    assert all(row[name] == 0 for row in rows for name in BYPASS_COUNTERS)
+    assert all(row["l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum"] > 12 for row in rows)
 
 
 def test_one_sided_asynchronous_copies_are_among_the_compared(replay: Replay) -> None:

@@ -1,6 +1,7 @@
 """Every launch that ``record_configs.py`` recorded on a GPU, replayed on the emulator from the stored cubin.
 
-Outputs are bit-equal, but for the kernel with MUFU.TANH (a bound); counters are equal, every one that was recorded.
+Outputs are bit-equal, but for the kernel with MUFU.TANH (a bound); counters are equal, every one that was recorded,
+but for those in ``EXCEPTIONS``.
 """
 
 from __future__ import annotations
@@ -28,8 +29,47 @@ RECORDS: list[dict[str, Any]] = (
     json.loads((DATA / "configs.json").read_text())["launches"] if (DATA / "configs.json").exists() else []
 )
 
-#: What two runs of one launch on the GPU need not agree in, by launch name: contention decides how often a loop runs.
-TIMING_DEPENDENT = frozenset(("compare_and_swap",))
+#: Counters of cp.async.cg by single instructions. Where a predicate guards the copy, ncu's values contradict themselves
+#: on the H200: sectors are missing that l1tex's own counter has (it is equal), or wavefronts come without sectors, or
+#: lanes that only fill with zeros have sectors. Unguarded copies are equal in all of them.
+GUARDED_SECTORS = ("smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts.sum",)
+GUARDED_COPIES = (
+    *GUARDED_SECTORS,
+    "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared.sum",
+    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum",
+    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts_cache_bypass.sum",
+)
+#: How often a warp tries again to add a float to shared memory depends on when the other warps of its block do.
+RETRIES = (
+    "smsp__inst_executed.sum",
+    "smsp__thread_inst_executed.sum",
+    "smsp__thread_inst_executed_pred_on.sum",
+    *(f"smsp__sass_thread_inst_executed_op_{kind}_pred_on.sum" for kind in ("control", "fadd", "fp32", "integer")),
+    "smsp__sass_thread_inst_executed_op_memory_pred_on.sum",
+    "smsp__sass_branch_targets.sum",
+    "smsp__sass_branch_targets_threads_uniform.sum",
+    "smsp__sass_branch_targets_threads_divergent.sum",
+    "smsp__sass_inst_executed_op_branch.sum",
+    "smsp__sass_inst_executed_op_shared_ld.sum",
+    "smsp__sass_inst_executed_op_shared_atom.sum",
+    "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared.sum",
+    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
+    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_atom.sum",
+)
+#: Launch name -> counters left out; all others are equal.
+EXCEPTIONS: dict[str, tuple[str, ...]] = {
+    "shared_float_sum": RETRIES,
+    # REDs whose lanes collide: l1tex has 2 % more sectors than going round by equal addresses gives (3,513 and 3,450).
+    "histogram_global": ("l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum",),
+    "micro_gemm_vector 128x128x32": GUARDED_SECTORS,
+    "micro_gemm_padded 128x128x32": GUARDED_SECTORS,
+    "micro_gemm_warp_tiled 128x128x32": GUARDED_SECTORS,
+    "micro_gemm_vector 70x92x20": GUARDED_COPIES,
+    "micro_gemm_padded 70x92x20": GUARDED_COPIES,
+    "micro_gemm_warp_tiled 70x92x20": GUARDED_COPIES,
+    "pipelined 128x128x16 64x32 2": GUARDED_SECTORS,
+    "pipelined 128x128x8 32x64 4": GUARDED_COPIES,
+}
 
 pytestmark = [
     pytest.mark.slow,
@@ -85,8 +125,8 @@ def test_replay(number: int, cubins: Path, outputs: Mapping[str, NDArray[np.uint
         for name, value in record.get("counters", {}).items()
         if name in counters.counters and counters.counters[name] != value
     }
-    if record["name"] not in TIMING_DEPENDENT:
-        assert not differing, f"(emulator, GPU): {differing}"
+    unexpected = {name: pair for name, pair in differing.items() if name not in EXCEPTIONS.get(record["name"], ())}
+    assert not unexpected, f"(emulator, GPU): {unexpected}"
 
 
 def check_output(record: Mapping[str, Any], got: NDArray[np.generic], want: NDArray[np.generic]) -> None:
