@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.sass.model import OperandKind
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -111,6 +112,7 @@ class CopyCount:
         self.index = index
         self.width = width
         self.bypass = bypass
+        self._kind = np.int64 if bypass else np.uint8
         self._turns = 2 if bypass and zero_fill else 1
         self._global = GlobalCount(index, width)
         self._known: dict[bytes, tuple[int, int, int, int]] = {}
@@ -130,8 +132,7 @@ class CopyCount:
         )
         counters.copies[index] += int(np.count_nonzero(enabled.any(axis=1))) * factor
         patterns = np.concatenate([self._place(shared), self._place(source), enabled, reading], axis=1)
-        found, times = np.unique(patterns, axis=0, return_counts=True)
-        for pattern, number in zip(found, times.tolist(), strict=True):
+        for pattern, number in _equal_rows(patterns.astype(self._kind)):
             passes, ideal, requested, copied = self._one(pattern)
             counters.wavefronts[index] += passes * number * factor
             counters.ideal_wavefronts[index] += ideal * number * factor
@@ -148,13 +149,14 @@ class CopyCount:
         lowest: Array = addresses.min(axis=1, keepdims=True) // _LINE * _LINE
         return np.subtract(addresses, lowest)
 
-    def _one(self, pattern: Array) -> tuple[int, int, int, int]:
+    def _one(self, pattern: bytes) -> tuple[int, int, int, int]:
         """(wavefronts, ideal wavefronts, sectors requested, sectors copied) of one warp."""
-        key = pattern.tobytes()
-        found = self._known.get(key)
+        found = self._known.get(pattern)
         if found is None:
-            shared, source, mask, reads = pattern.reshape(4, 1, WARP)
-            found = self._known[key] = self._fresh(shared, source, mask.astype(bool), reads.astype(bool))
+            shared, source, mask, reads = np.frombuffer(pattern, self._kind).astype(np.int64).reshape(4, 1, WARP)
+            found = self._fresh(shared, source, mask.astype(bool), reads.astype(bool))
+            if len(self._known) < _PATTERNS:
+                self._known[pattern] = found
         return found
 
     def _fresh(self, shared: Int64, source: Int64, mask: Bool, reads: Bool) -> tuple[int, int, int, int]:
@@ -168,6 +170,14 @@ class CopyCount:
 
 
 _LINE = 128
+#: How many patterns an instruction remembers.
+_PATTERNS = 4096
+
+
+def _equal_rows(rows: Array) -> Iterable[tuple[bytes, int]]:
+    """The different rows, as bytes, and how often each occurs."""
+    data, size = rows.tobytes(), rows.shape[1] * rows.itemsize
+    return Counter(data[start : start + size] for start in range(0, len(data), size)).items()
 
 
 def _lanes(shared: Int64, source: Int64, reads: Bool) -> Sequence[bypass_copies.Lane]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
+from gpuprof.emulator.async_copy import _first_bytes
 from gpuprof.emulator.bypass_copies import Lane, copied_sectors, passes, requested_sectors
 
 
@@ -67,3 +69,14 @@ def test_of_lanes_with_one_target_only_the_last_requests() -> None:
 
 def test_no_lane_copies_nothing() -> None:
     assert (requested_sectors([]), copied_sectors([]), passes([])) == (0, 0, 0)
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
+def test_zfill_keeps_the_first_bytes(dtype: type) -> None:
+    """What the low bits of a ZFILL address leave of a word; a count may also lie before or behind the word."""
+    size = np.dtype(dtype).itemsize
+    word = np.frombuffer(bytes(range(0xF0, 0xF0 + size)), dtype)
+    for count in (-4, 0, 1, 3, size - 1, size, size + 8):
+        kept = max(0, min(count, size))
+        want = bytes(range(0xF0, 0xF0 + kept)) + bytes(size - kept)
+        assert _first_bytes(word, np.array([count])).tobytes() == want
