@@ -7,11 +7,12 @@ are gathered into a small batch of one warp per row, run until they would meet o
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from copy import copy
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from gpuprof.emulator.convergence import Batch, Fragment
+from gpuprof.emulator.convergence import Batch, Fragment, Waiting
 from gpuprof.emulator.lanes import WARP
 
 if TYPE_CHECKING:
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
     RunFragments = Callable[[Batch, Program, int], None]
+
+Masked = TypeVar("Masked", Fragment, Waiting)
 
 #: A fragment is gathered when it holds at most this share of a batch's warps, and the batch is this large.
 _SHARE = 4
@@ -64,9 +67,31 @@ def run_part(batch: Batch, part: Part, program: Program, stop: int, run: RunFrag
     fragment = part.fragment
     mask = take(fragment.mask, part.rows, part.warps)
     small.push(fragment.pc, mask, fragment.steps)
+    _move_waiting(batch, small, part)
     run(small, program, stop)
     _scatter_files(batch, small, part, before)
     _return_lanes(batch, small, part)
+
+
+def _move_waiting(batch: Batch, small: Batch, part: Part) -> None:
+    """What waits of the chosen warps goes with them: their order is decided in the part."""
+    chosen = np.zeros((batch.block_count, batch.warp_count, 1), bool)
+    chosen[part.rows, part.warps] = True
+    _move(batch.others, small.others, part, chosen)
+    _move(batch.pool, small.pool, part, chosen)
+    _move(batch.waits, small.waits, part, chosen)
+
+
+def _move(large: list[Masked], small: list[Masked], part: Part, chosen: Array) -> None:
+    for each in list(large):
+        mask = take(np.logical_and(each.mask, chosen), part.rows, part.warps)
+        if mask.any():
+            moved = copy(each)
+            moved.mask = mask
+            small.append(moved)
+            each.mask = np.logical_and(each.mask, ~chosen)
+            if not each.mask.any():
+                large.remove(each)
 
 
 def gather(batch: Batch, rows: Array, warps: Array) -> Batch:
@@ -130,11 +155,15 @@ def _scatter_files(batch: Batch, small: Batch, part: Part, before: tuple[list[Ar
 
 def _return_lanes(batch: Batch, small: Batch, part: Part) -> None:
     """Fragments and waiting lanes of the part become the batch's again; exits are seen by its barriers."""
-    from gpuprof.emulator.convergence import Waiting, leave, release
+    from gpuprof.emulator.convergence import leave, release
 
     none = np.zeros((1, 1, 1), bool)
     for fragment in small.fragments:
         batch.push(fragment.pc, put(batch, none, fragment.mask, part.rows, part.warps), fragment.steps)
+    for small_list, large_list in ((small.others, batch.others), (small.pool, batch.pool)):
+        for each in small_list:
+            each.mask = put(batch, none, each.mask, part.rows, part.warps)
+            large_list.append(each)
     slots = set()
     for wait in small.waits:
         mask = put(batch, none, wait.mask, part.rows, part.warps)

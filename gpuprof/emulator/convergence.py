@@ -83,6 +83,8 @@ class Batch(LaneState):
         self.live: Bool = launch.present
         self.fragments: list[Fragment] = []
         self.waits: list[Waiting] = []
+        self.others: list[Fragment] = []  #: of each warp the side that the last split set aside
+        self.pool: list[Fragment] = []  #: sides that later splits pushed out of ``others``
         self.block_barriers: dict[int, BlockBarrier] = {}
         self.barrier_result: Array = ZERO
         self.hits: dict[Any, list[int]] = {}
@@ -93,6 +95,7 @@ class Batch(LaneState):
     def forget(self) -> None:
         """Make a copied state that of a part: nothing runs or waits yet, nothing is remembered."""
         self.fragments, self.waits, self.block_barriers, self.hits, self.memo = [], [], {}, self.hits, {}
+        self.others, self.pool = [], []
         self._pairs = [None] * len(self.registers)
         self.patience, self.detached = 0, True
 
@@ -109,7 +112,8 @@ class Batch(LaneState):
     @property
     def quiet(self) -> bool:
         """Nothing runnable and nothing waiting beside the current fragment: it holds all live lanes."""
-        return not (self.fragments or self.waits or self.block_barriers or self.detached or self.partial)
+        waiting = self.fragments or self.waits or self.others or self.pool or self.block_barriers
+        return not (waiting or self.detached or self.partial)
 
 
 def set_barrier(batch: Batch, slot: int, words: Array) -> None:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpuprof.emulator import compaction
+from gpuprof.emulator import compaction, sides
 from gpuprof.emulator.convergence import Batch, Fragment
 from gpuprof.emulator.faults import code_location, first_lane, lane_location
 from gpuprof.errors import BarrierDeadlockError, EmulationError, InstructionLimitError
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 #: so that a loop that only another fragment can end costs little, and long loops of many warps stay batched.
 TURN = 256
 SHORTEST_TURN = 16
+#: So many times longer run the first sides of branches before the sides that were set aside get a turn too.
+PARKED_TURNS = 16
 _NEVER = 1 << 60
 
 
@@ -38,7 +40,10 @@ def run_fragments(batch: Batch, program: Program, stop: int) -> None:
     """Run until no fragment is left that stands before program counter ``stop``."""
     turn, length = 0, TURN
     while batch.fragments:
-        fair = turn >= length
+        parked = bool(batch.others or batch.pool)
+        fair = turn >= (length * PARKED_TURNS if parked else length)
+        if fair and parked:
+            sides.wake_all(batch)
         fragment, bound = _choose(batch, fair=fair)
         if fragment.pc >= stop:
             batch.fragments.append(fragment)
@@ -49,8 +54,13 @@ def run_fragments(batch: Batch, program: Program, stop: int) -> None:
         if part is not None:
             compaction.run_part(batch, part, program, min(bound, stop), run_fragments)
             turn += 1
+            sides.wake(batch, program)
             continue
+        before = len(batch.fragments)
         turn += _run_fragment(batch, fragment, program, min(bound, stop), SHORTEST_TURN if fair else length)
+        if len(batch.fragments) > before + 1:
+            sides.set_aside(batch, batch.fragments[before:])
+        sides.wake(batch, program)
         if batch.detached and batch.fragments and _only_at_barriers(batch, program):
             return
 

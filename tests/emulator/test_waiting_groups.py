@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpuprof.emulator import sides
 from gpuprof.emulator.convergence import WARPSYNC_SLOT, Batch, Waiting, arrive, break_out, release
 from gpuprof.emulator.counters import Counters
 from gpuprof.emulator.operands import TRUE, ZERO
@@ -27,6 +28,7 @@ def one_warp(slot: int, held: dict[int, int]) -> Batch:
     batch.barriers[slot] = np.array([held.get(lane, 0) for lane in range(32)], np.uint32).reshape(1, 1, 32)
     batch.live, batch.mask, batch.write_mask = TRUE, TRUE, None
     batch.fragments, batch.waits, batch.block_barriers = [], [], {}
+    batch.others, batch.pool = [], []
     batch.detached, batch.partial = True, False
     batch.counters = Counters.zeros(8)
     return batch
@@ -73,3 +75,44 @@ def test_a_warp_that_comes_whole_issues_warpsync_once() -> None:
     batch = one_warp(WARPSYNC_SLOT, dict.fromkeys(range(32), 0xFFFFFFFF))
     assert arrive(batch, WARPSYNC_SLOT, 0x30, 0) == 0x30
     assert sum(batch.counters.joined) == 0
+
+
+class Straight:
+    """A program of which every instruction is a BSYNC."""
+
+    instructions = [type("Instruction", (), {"opcode": "BSYNC"})()] * 8
+
+
+def split(batch: Batch, taken: range, rest: range) -> None:
+    """A branch of the running lanes: some to 0x40, the others to 0x20."""
+    batch.fragments = []
+    batch.push(0x40, lanes(*taken), 0)
+    batch.push(0x20, lanes(*rest), 0)
+    sides.set_aside(batch, batch.fragments[:])
+
+
+def test_the_smaller_side_goes_first_and_the_fall_through_on_a_tie() -> None:
+    batch = one_warp(0, {})
+    split(batch, range(20), range(20, 32))
+    assert (running(batch), batch.fragments[0].pc) == ([list(range(20, 32))], 0x20)
+    split(batch, range(20, 26), range(26, 32))
+    assert (running(batch), batch.fragments[0].pc) == ([list(range(26, 32))], 0x20)
+
+
+def test_a_side_that_a_later_split_pushed_out_meets_those_who_wait() -> None:
+    """As in kernel atomsf, launch random2: parts of 21, 10 and 1 lanes issue BSYNC with 1, 10 and 32 lanes."""
+    batch = one_warp(0, {})
+    split(batch, range(21), range(21, 32))
+    split(batch, range(21, 31), range(31, 32))
+    assert running(batch) == [[31]]
+    issued = []
+    for _ in range(3):
+        (current,) = batch.fragments
+        batch.fragments = []
+        issued.append(current.lanes)
+        batch.waits.append(Waiting(0, current.pc + 16, current.mask, 0))
+        batch.waits[0].pc = batch.waits[-1].pc = 0x50
+        sides.wake(batch, Straight())  # type: ignore[arg-type]
+    assert issued == [1, 10, 21]
+    assert batch.counters.joined_threads[4] == 11
+    assert (batch.fragments, batch.others, batch.pool) == ([], [], [])
