@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,4 +37,9 @@ class LocalMemory:
 
     def __init__(self, blocks: int, warps: int, nbytes: int) -> None:
         self.limit = nbytes
-        self.words = np.zeros((-(-nbytes // _WORD), blocks, warps, WARP), np.uint32)
+        self._shape = (-(-nbytes // _WORD), blocks, warps, WARP)
+
+    @cached_property
+    def words(self) -> Array:
+        """(words, blocks, warps, 32); made when a kernel first uses it, since most have a stack and never touch it."""
+        return np.zeros(self._shape, np.uint32)
