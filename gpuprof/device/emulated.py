@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,6 +79,10 @@ class EmulatedDevice:
         self._check_length(handle, nbytes)
         found: NDArray[np.generic] = self._arena.view(self._address(handle), nbytes).copy().view(kind).reshape(shape)
         return found
+
+    def pieces(self, handle: Handle) -> Iterator[NDArray[np.uint8]]:
+        """The device's own memory, in one piece: not to be written."""
+        yield self._arena.view(self._address(handle), handle.nbytes)
 
     def fill(self, handle: Handle, byte: int) -> None:
         self._arena.view(self._address(handle), handle.nbytes)[:] = byte

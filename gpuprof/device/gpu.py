@@ -36,6 +36,9 @@ OPT_IN_BYTES = 48 * 1024
 HOLD_NS = 2_000_000_000
 #: A buffer of this many times the L2 is written to flush it.
 L2_FACTOR = 1
+#: Device memory is looked at in pieces of this size: the cost of a call (some 10 us) is small beside the copy, and the
+#: piece is still in the core's cache when it is read.
+PIECE_BYTES = 2 << 20
 #: Errors after which the context cannot be used again, by the words in pycuda's messages.
 _CONTEXT_LOST = (
     "illegal address",
@@ -84,6 +87,7 @@ class GpuDevice:
         self._flags: NDArray[np.int32] | None = None
         self._generation = 0
         self._scratch: _Allocation | None = None
+        self._staging: NDArray[np.uint8] | None = None
 
     @property
     def description(self) -> DeviceDescription:
@@ -129,6 +133,34 @@ class GpuDevice:
             with self._translated():
                 self._cuda.memcpy_dtoh(result, self._address(handle))
         return result
+
+    def pieces(self, handle: Handle) -> Iterator[NDArray[np.uint8]]:
+        """The bytes, piece by piece through page-locked memory; the next is copied while this one is looked at.
+
+        That is several times as fast as a fresh host array, which the driver fills through such memory of its own.
+        """
+        if self._staging is None:
+            self._staging = self._page_locked(2 * PIECE_BYTES)
+        halves = (self._staging[:PIECE_BYTES], self._staging[PIECE_BYTES:])
+        starts = range(0, handle.nbytes, PIECE_BYTES)
+        landed = None
+        for number, start in enumerate(starts):
+            piece = halves[number % 2][: min(PIECE_BYTES, handle.nbytes - start)]
+            with self._translated():
+                self._cuda.memcpy_dtoh_async(piece, self._address(handle) + start, self.stream)
+            if landed is not None:
+                yield landed
+            self.synchronize()
+            landed = piece
+        if landed is not None:
+            yield landed
+
+    def _page_locked(self, nbytes: int) -> NDArray[np.uint8]:
+        try:
+            memory: NDArray[np.uint8] = self._cuda.pagelocked_empty(nbytes, np.uint8)
+        except self._cuda.Error:  # a machine that locks no more memory: slower, as right
+            memory = np.empty(nbytes, np.uint8)
+        return memory
 
     def fill(self, handle: Handle, byte: int) -> None:
         if handle.nbytes:
@@ -312,6 +344,7 @@ class GpuDevice:
             self._scratch.memory.free()
             self._scratch = None
         self._flags = None
+        self._staging = None
         self._functions.clear()
         self._modules.clear()
         del self.stream

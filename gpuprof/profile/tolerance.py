@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -35,10 +36,20 @@ def default_tolerance(dtype: str, reduction: int, want: NDArray[np.generic]) -> 
         return Tolerance(0.0, 0.0, f"{dtype}: equal")
     epsilon = float(np.finfo(kind).eps)
     rtol = epsilon * (BASE_ULPS + SAFETY * max(1, reduction) ** 0.5)
-    finite = np.abs(want[np.isfinite(want)]) if want.size else want
-    largest = float(np.max(finite)) if finite.size else 0.0
+    largest = _largest(want)
     rule = f"{dtype}, {reduction:,} terms: rtol {rtol:.1e} of the element and of the largest"
     return Tolerance(rtol, rtol * largest, rule)
+
+
+def _largest(want: NDArray[np.generic]) -> float:
+    """The largest finite magnitude; 0 where there is none."""
+    if want.size and want.dtype.kind == "f":
+        values: NDArray[np.floating] = np.asarray(want)
+        largest = max(abs(float(np.max(values))), abs(float(np.min(values))))
+        if math.isfinite(largest):  # an eighth of the time of masking
+            return largest
+    finite = np.abs(want[np.isfinite(want)])
+    return float(np.max(finite)) if finite.size else 0.0
 
 
 def reduction_length(expression: str, buffers: Mapping[str, Buffer]) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from gpuprof.device.opening import open_device
 from gpuprof.device.process import Failure, serve_connection
 from gpuprof.device.session import POISONS, Session, StepCounters
 from gpuprof.errors import DeviceMemoryError, GpuprofError, LaunchError
-from gpuprof.profile.comparing import WRITTEN_SUFFIX, Comparer
+from gpuprof.profile.comparing import WRITTEN_SUFFIX, Comparer, Comparison
 from gpuprof.profile.counting import counters_of
 from gpuprof.profile.messages import Check, Checked, Done, Drop, Load, Open, Opened, Sample, Sampled
 from gpuprof.profile.verify import OutputCheck, summarize, unchecked
@@ -91,15 +92,25 @@ class Worker:
         for seed, job in enumerate(request.jobs):
             counted = self._pass(job, request.poison)
             damage = damage or self.session.damage(job)
-            outputs, masks = self.session.outputs(job), self._masks(job, counted)
-            if request.save:
-                save_outputs(outputs, masks, request.save[seed])
-            references = request.references[seed] if request.references else {}
-            found = self._comparer.compare(request, references, outputs, masks)
+            found = self._compare(request, seed, self._masks(job, counted))
             parts += found.checks
             why, digests = found.why, digests or dict(found.digests)
         self._timed[request.jobs[0].label] = request.jobs[0]
         return Checked(self._verdict(request, parts, why, digests), counters_of(counted), damage)
+
+    def _compare(self, request: Check, seed: int, masks: Mapping[str, NDArray[np.bool_] | None]) -> Comparison:
+        """The outputs of the pass; read only when they must be kept, or are not those of a pass before."""
+        job = request.jobs[seed]
+        references = request.references[seed] if request.references else {}
+        if not request.save and not masks:
+            names = [spec.name for spec in job.buffers if spec.output]
+            known = self._comparer.recall(request, references, names, partial(self.session.holds_bytes, job))
+            if known is not None:
+                return known
+        outputs = self.session.outputs(job)
+        if request.save:
+            save_outputs(outputs, masks, request.save[seed])
+        return self._comparer.compare(request, references, outputs, masks)
 
     def _verdict(self, request: Check, parts: list[OutputCheck], why: str, digests: Mapping[str, str]) -> Verification:
         if request.references:

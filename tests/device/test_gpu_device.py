@@ -15,7 +15,7 @@ from gpuprof.device.cuda_info import find_gpus
 from gpuprof.device.jobs import BufferReference, BufferSpec, Job, KernelCall
 from gpuprof.device.launcher import jobs_ended, launcher_command, write_spec
 from gpuprof.device.opening import why_no_pycuda
-from gpuprof.device.session import GuardedDevice, HostCaller, Session
+from gpuprof.device.session import GuardedDevice, HostCaller, PiecewiseDevice, Session
 from gpuprof.errors import DeviceMemoryError, LaunchError
 from gpuprof.profile.messages import Check, Load, Open, Sample
 from gpuprof.profile.setup import build_support
@@ -107,6 +107,13 @@ def test_a_launch_and_its_outputs(session: Session, cubin: Path, x_file: Path) -
     assert session.run(add) == ()
     assert np.array_equal(session.outputs(add)["y"], np.arange(1, N + 1, dtype=np.float32))
     assert session.damage(add) is None
+    right = np.arange(1, N + 1, dtype=np.float32)
+    assert session.holds_bytes(add, "y", right)
+    for index in (0, N // 2, N - 1):  # in each of the pieces that are copied one by one
+        wrong = right.copy()
+        wrong[index] = 0
+        assert not session.holds_bytes(add, "y", wrong)
+    assert isinstance(session.device, PiecewiseDevice)
     assert isinstance(session.device, GuardedDevice)
     assert isinstance(session.device, HostCaller)
 

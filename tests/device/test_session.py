@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from gpuprof.device.base import Handle
 from gpuprof.device.emulated import EmulatedDevice
 from gpuprof.device.jobs import BufferReference, BufferSpec, FillCall, HostCall, Job, KernelCall
 from gpuprof.device.session import POISONS, Session
@@ -63,6 +65,33 @@ def test_a_changed_input_is_found_and_made_good(cubin: Path, x_file: Path) -> No
     session.prepare(add, 0xFF)
     session.run(add)
     assert session.outputs(add)["y"][0, 3] == 4.0
+
+
+class InPieces(EmulatedDevice):
+    """Shows its memory 16 bytes at a time, as a GPU does in megabytes."""
+
+    def pieces(self, handle: Handle) -> Iterator[np.ndarray]:
+        (whole,) = super().pieces(handle)
+        for start in range(0, whole.size, 16):
+            yield whole[start : start + 16].copy()
+
+
+@pytest.mark.parametrize("device", [EmulatedDevice, InPieces])
+def test_a_buffer_is_compared_where_it_stands(device: type[EmulatedDevice], cubin: Path, x_file: Path) -> None:
+    session, add = Session(device()), job(cubin, x_file, "add_one")
+    session.prepare(add, 0xFF)
+    session.run(add)
+    right = np.arange(1, 33, dtype=np.float32).reshape(4, 8)
+    assert session.holds_bytes(add, "y", right)
+    assert not session.holds_bytes(add, "y", right.reshape(8, 4))
+    for index in (0, 17, 31):
+        wrong = right.copy()
+        wrong.reshape(-1)[index] += 1
+        assert not session.holds_bytes(add, "y", wrong)
+    assert session.damage(add) is None
+    spoil = job(cubin, x_file, "spoil")
+    session.run(spoil)
+    assert session.damage(spoil) == "input x was changed, first at [3]; it must stay as it was"
 
 
 def test_steps_that_run_once_run_in_the_first_pass_only(cubin: Path, x_file: Path) -> None:

@@ -12,7 +12,7 @@ from gpuprof.profile.comparing import Comparer
 from gpuprof.profile.messages import Check
 from gpuprof.profile.picture import picture, where_wrong
 from gpuprof.profile.tolerance import default_tolerance, reduction_length
-from gpuprof.profile.verify import OutputCheck, compare_output, explain, summarize, unchecked
+from gpuprof.profile.verify import CHUNK, OutputCheck, compare_output, explain, summarize, unchecked
 
 EXACT = Tolerance(0.0, 0.0)
 
@@ -168,6 +168,53 @@ def test_equal_outputs_are_compared_once_and_other_bits_again(tmp_path: Path) ->
     assert compare([0.0, -0.0, 0.0, 0.0]) is not first  # equal in value, another bit
     assert compare([0.0, 1.0, 0.0, 0.0]).wrong == 1
     assert compare([0.0, np.nan, 0.0, 0.0]).wrong == 1
+
+
+def test_outputs_that_are_known_need_not_be_read(tmp_path: Path) -> None:
+    want = tmp_path / "want.npy"
+    np.save(want, np.zeros(4))
+    request, comparer = Check((), (), EXACT, {}, 0xFF), Comparer()
+    known = [np.array([0.0, value, 0.0, 0.0], np.float32) for value in (0.0, 1.0)]
+    checks = [comparer.compare(request, {"C": want}, {"C": output}, {}).checks for output in known]
+
+    def recall(held: np.ndarray) -> tuple[OutputCheck, ...] | None:
+        found = comparer.recall(request, {"C": want}, ["C"], lambda _, output: output.tobytes() == held.tobytes())
+        return None if found is None else found.checks
+
+    assert recall(known[0]) == checks[0]  # the latest but one is kept as well
+    assert recall(known[1]) == checks[1]
+    assert recall(np.array([0.0, 2.0, 0.0, 0.0], np.float32)) is None
+    assert comparer.recall(request, {}, ["C"], lambda *_: True) is None  # never compared without a reference
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 0.001])
+def test_one_element_among_many_that_pass_is_found(bad: float) -> None:
+    """Chunks that pass are taken in one sweep: the last element of the last, short one must count too."""
+    generator = np.random.default_rng(7)
+    want = generator.uniform(1, 2, 2 * CHUNK + 5)
+    got = want.astype(np.float32)
+    rule = Tolerance(1e-6, 1e-6)
+    clean = compare_output("C", got, want, rule)
+    assert clean.wrong == 0
+    assert clean.max_abs == np.max(np.abs(got - want))
+    assert clean.max_rel == np.max(np.abs(got - want) / want)
+    got[-1] = got[-1] + np.float32(bad)
+    check = compare_output("C", got, want, rule)
+    assert (check.wrong, check.first and check.first.index) == (1, (2 * CHUNK + 4,))
+    assert check.max_abs == (pytest.approx(0.001, rel=1e-2) if bad == 0.001 else np.inf)
+
+
+def test_a_reference_of_zeros_has_no_relative_difference() -> None:
+    got = np.full(CHUNK + 1, 1e-9, np.float32)
+    check = compare_output("C", got, np.zeros(CHUNK + 1), Tolerance(0.0, 1e-6))
+    assert (check.wrong, check.max_rel) == (0, 0.0)
+    assert check.max_abs == pytest.approx(1e-9)
+
+
+def test_the_largest_reference_element_may_stand_beside_infinities() -> None:
+    want = np.array([1.0, -8.0, np.inf, np.nan])
+    rule = default_tolerance("float32", 1, want)
+    assert rule.atol == pytest.approx(8 * rule.rtol)
 
 
 def test_a_sampled_reference_is_compared_where_both_wrote(tmp_path: Path) -> None:
