@@ -3,7 +3,8 @@
 Masks are kept literally, as the hardware does: BSSY stores the mask of the active lanes, BSYNC waits until every lane
 of that mask (but those that exited or BREAKed) waits too. Each lane holds its own copy of a barrier register, so that
 the two sides of a branch may use the same register at once. BSYNC issues once for each part that arrives, and the
-parts continue as one (measured on an H200: ``tests/hardware/h200``, kernel ``predoff``).
+parts continue as one (measured on an H200: ``tests/hardware/h200``, kernel ``predoff``); ``_count_joined`` says when
+they issue it once more.
 """
 
 from __future__ import annotations
@@ -123,13 +124,23 @@ def set_barrier(batch: Batch, slot: int, words: Array) -> None:
     batch.barriers[slot] = words
 
 
+def set_restored(batch: Batch, slot: int, value: Bool) -> None:
+    """Remember of the active lanes whether BMOV wrote their barrier register last."""
+    if batch.restored[slot] is not value:
+        batch.restored[slot] = (
+            value if batch.write_mask is None else np.where(batch.write_mask, value, batch.restored[slot])
+        )
+
+
 def arrive(batch: Batch, slot: int, pc: int, steps: int) -> int:
     """The active lanes reach a convergence barrier and want to go on at ``pc``."""
     if batch.quiet and batch.mask.size == 1:
+        _count_joined(batch, slot, pc, TRUE, TRUE)
         return pc
     missing = batch.barriers[slot] & ballot(batch.live) & ~ballot(batch.mask)
     whole = np.logical_and(missing == 0, batch.mask)
     if not np.logical_and(missing != 0, batch.mask).any():
+        _count_joined(batch, slot, pc, batch.mask, TRUE)
         return pc
     for wait in batch.waits:
         if wait.slot == slot and wait.pc == pc:
@@ -158,22 +169,26 @@ def release(batch: Batch, slot: int, whole: Bool = FALSE) -> None:
         return
     for wait in here:
         going = np.logical_and(wait.mask, ready)
-        if slot == WARPSYNC_SLOT:
-            _count_joined(batch, wait.pc, np.logical_and(going, ~whole))
+        _count_joined(batch, slot, wait.pc, going, whole)
         batch.push(wait.pc, going, wait.steps)
         wait.mask = np.logical_and(wait.mask, ~ready)
     batch.waits = [wait for wait in batch.waits if wait.mask.any()]
 
 
-def _count_joined(batch: Batch, pc: int, going: Bool) -> None:
-    """Parts that waited in the WARPSYNC before ``pc`` issue it once more, as one.
+def _count_joined(batch: Batch, slot: int, pc: int, going: Bool, whole: Bool) -> None:
+    """Lanes that go on as one from the barrier before ``pc`` may issue it once more, together.
 
-    Measured on an H200: its warp counters have these issues (kernel ``active_masks`` in ``tests/hardware``), those
-    by kind of operation have not.
+    Measured on an H200: WARPSYNC does where parts had to wait (all but ``whole``; kernel ``meeting``), and BSYNC where
+    the barrier register of one of them was restored by BMOV, which functions do that others call (``recursion_once``).
+    The hardware's own counters have these issues, those by kind of operation have not.
     """
-    index = pc // 16 - 1
-    batch.counters.joined[index] += batch.count_warps(going)
-    batch.counters.joined_threads[index] += batch.count_lanes(going)
+    if slot == WARPSYNC_SLOT:
+        again = np.logical_and(going, ~whole)
+    else:
+        again = np.logical_and(going, np.logical_and(going, batch.restored[slot]).any(axis=2, keepdims=True))
+    if again.any():
+        batch.counters.joined[pc // 16 - 1] += batch.count_warps(again)
+        batch.counters.joined_threads[pc // 16 - 1] += batch.count_lanes(again)
 
 
 def _of_one_group(batch: Batch, slot: int, waiting: Bool, ready: Bool) -> Bool:

@@ -54,6 +54,7 @@ class LaneState:
         self.predicates: list[Array] = [FALSE] * 7 + [TRUE]
         self.uniform_predicates: list[Array] = [FALSE] * 7 + [TRUE]
         self.barriers: list[Array] = [ZERO] * BARRIERS
+        self.restored: list[Bool] = [FALSE] * BARRIERS  #: lanes whose barrier register came back from a BMOV
         self._pairs: list[tuple[Array, Array, Array] | None] = [None] * (REGISTERS + 4)
         self.mask: Bool = TRUE
         self.write_mask: Bool | None = None

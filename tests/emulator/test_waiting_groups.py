@@ -7,7 +7,7 @@ import numpy as np
 from gpuprof.emulator import sides
 from gpuprof.emulator.convergence import WARPSYNC_SLOT, Batch, Waiting, arrive, break_out, release
 from gpuprof.emulator.counters import Counters
-from gpuprof.emulator.operands import TRUE, ZERO
+from gpuprof.emulator.operands import FALSE, TRUE, ZERO
 
 
 def lanes(*numbers: int) -> np.ndarray:
@@ -25,6 +25,7 @@ def one_warp(slot: int, held: dict[int, int]) -> Batch:
     batch = Batch.__new__(Batch)
     batch.block_count, batch.warp_count, batch.size = 1, 1, 32
     batch.barriers = [ZERO] * 17
+    batch.restored = [FALSE] * 17
     batch.barriers[slot] = np.array([held.get(lane, 0) for lane in range(32)], np.uint32).reshape(1, 1, 32)
     batch.live, batch.mask, batch.write_mask = TRUE, TRUE, None
     batch.fragments, batch.waits, batch.block_barriers = [], [], {}

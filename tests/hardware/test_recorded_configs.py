@@ -56,18 +56,12 @@ RETRIES = (
     "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
     "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_atom.sum",
 )
-#: Issues by the hardware's own counters, of which this launch has 80 and 988 lanes more; every counter by instruction,
-#: branches and divergent ones among them, is equal. Candidates are BMOV of a barrier register and the indirect CALL:
-#: ``pointers_to_leaves`` and ``recursion_once`` tell them apart.
-ISSUES = (
-    "smsp__inst_executed.sum",
-    "smsp__thread_inst_executed.sum",
-    "smsp__thread_inst_executed_pred_on.sum",
-)
 #: Whether two parts of a warp that recursion separated meet again depends on time on the H200: of one and the same
 #: store it counts 17 executions by instruction and 33 requests in l1tex. Lanes by kind of operation are equal.
 MEETING = (
-    *ISSUES,
+    "smsp__inst_executed.sum",
+    "smsp__thread_inst_executed.sum",
+    "smsp__thread_inst_executed_pred_on.sum",
     "smsp__sass_branch_targets.sum",
     "smsp__sass_branch_targets_threads_uniform.sum",
     "smsp__sass_branch_targets_threads_divergent.sum",
@@ -84,7 +78,6 @@ MEETING = (
 #: Launch name -> counters left out; all others are equal.
 EXCEPTIONS: dict[str, tuple[str, ...]] = {
     "shared_float_sum": RETRIES,
-    "function_pointers": ISSUES,
     "recursion": MEETING,
     # REDs whose lanes collide: l1tex has 2 % more sectors than going round by equal addresses gives (3,513 and 3,450).
     "histogram_global": ("l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum",),
