@@ -1,9 +1,9 @@
 """Running a batch: pick a fragment, run its straight code, follow it until it splits, waits or ends.
 
 Of one warp a single side of a branch runs at a time (``sides``). Which warps' fragment runs next changes only how well
-they are batched, never a count. The lowest program counter goes
-first, so that warps that left a loop early wait for the others and go on together; a fragment that runs long while
-others could run gives way to them, so that a spin on a lock cannot starve the lock's holder.
+they are batched, never a count. The lowest program counter goes first, so that warps that left a loop early wait for
+the others and go on together; a fragment that runs long while others could run gives way to them, so that a spin on a
+lock cannot starve the lock's holder.
 """
 
 from __future__ import annotations
