@@ -56,7 +56,7 @@ RETRIES = (
     "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ld.sum",
     "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_atom.sum",
 )
-#: Fibonacci numbers by two recursive calls in a function: here parts of a warp lose each other on the H200 by a rule that
+#: Fibonacci numbers by two recursive calls: here parts of a warp lose each other on the H200 by a rule that
 #: is not known, and other ones in ncu's passes by instruction (17 stores) than in those by the hardware's own counters
 #: (33 requests of the same store); both repeat from session to session. The emulator brings all parts together (10).
 #: Lanes by kind of operation are equal, as is everything where a function calls itself once (``recursion_once``).
