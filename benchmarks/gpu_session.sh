@@ -81,7 +81,7 @@ for part in "$@"; do
     sizes)
         square=(M=4096 N=4096 K=4096)
         sized transpose ROWS=4096 COLUMNS=4096
-        sized reduction COUNT=16777216
+        sized reduction
         sized bandwidth COUNT=67108864
         sized coalescing COUNT=4194304
         sized bank_strides BLOCKS=4224 REPEATS=1024

@@ -50,7 +50,7 @@ FIRST = "gemm_1024"
 ORDER: Mapping[str, Mapping[str, str]] = {
     FIRST: {},
     "transpose": {},
-    "reduction": {},
+    "reduction": {"COUNT": "1048576"},
     "softmax": {},
     "saxpy": {},
     "bank_strides": {},
