@@ -28,8 +28,11 @@ MOST_DISCARDED_TURNS = 10
 
 #: A GPU that idled this long has lowered its clocks; this much work, or a clock that stands still, raises them again.
 IDLE_SECONDS = 0.5
+#: A clock that stands still at this share of the highest one seen has risen already: checks of further variants lie
+#: between two turns as well, and they keep the GPU awake.
 WARM_UP_SECONDS = 0.25
 MOST_WARM_UP_SECONDS = 2.0
+RISEN_SHARE = 0.98
 
 
 @dataclass
@@ -147,9 +150,12 @@ class TimingPool:
         started, before = time.perf_counter(), None
         while (spent := time.perf_counter() - started) < MOST_WARM_UP_SECONDS:
             clock = self._ask(track, 1).clock_mhz
-            if spent > WARM_UP_SECONDS and clock == before:
+            if clock == before and (spent > WARM_UP_SECONDS or self._has_risen(clock)):
                 return
             before = clock
+
+    def _has_risen(self, clock: float | None) -> bool:
+        return clock is not None and clock >= RISEN_SHARE * self._clock_mhz > 0
 
     def _turn(self, track: Track) -> None:
         started = time.perf_counter()

@@ -121,6 +121,23 @@ def test_a_gpu_that_idled_is_warmed_up_and_those_samples_do_not_count(monkeypatc
     assert set(pool.track("a").clocks_mhz) == {1980.0}  # no turn was taken while the clock rose
 
 
+@pytest.mark.parametrize(("mhz", "warming"), [(1980.0, 2), (1965.0, 2), (1200.0, 5)])
+def test_a_clock_that_stands_where_it_was_needs_no_more_warm_up(
+    mhz: float, warming: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = Clock({"a": 1.0}, mhz=lambda now: 1980.0 if now < 1 else mhz)
+    pool = TimingPool(FIXED, clock)
+    pool.add("a", None, None)
+    pool.round()  # one sample, at 1,980 MHz
+    seconds = iter(range(100))  # two readings of the time per sample
+    monkeypatch.setattr(pool_module.time, "perf_counter", lambda: float(next(seconds)))
+    monkeypatch.setattr(pool_module, "IDLE_SECONDS", -float("inf"))
+    monkeypatch.setattr(pool_module, "WARM_UP_SECONDS", 8.0)
+    monkeypatch.setattr(pool_module, "MOST_WARM_UP_SECONDS", 50.0)
+    pool.round()
+    assert len(clock.order) == 1 + warming + 2  # a later turn takes 50 / 25 samples
+
+
 def test_an_error_names_the_variant_that_was_running() -> None:
     def broken(request: Sample) -> Sampled:
         if request.label == "bad":
