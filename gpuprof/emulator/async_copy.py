@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpuprof.emulator.addresses import AddressReader
+    from gpuprof.emulator.convergence import Batch
     from gpuprof.emulator.state import LaneState
     from gpuprof.sass.model import Operand
 
@@ -42,7 +43,7 @@ def copy(decoded: Decoded, index: int) -> Step:
     shared_place = WindowPlace(decoded.instruction, width, "asynchronous write", "shared")
     source = _Source(decoded, memories[1], width)
     condition: Operand | None = predicates[0] if predicates else None
-    counting = CopyCount(index, width, bypass=decoded.has("BYPASS"), zero_fill=decoded.has("ZFILL"))
+    counting = _counting(decoded, index, width)
 
     def execute(lanes: LaneState) -> None:
         addresses = target(lanes)
@@ -55,6 +56,50 @@ def copy(decoded: Decoded, index: int) -> Step:
             offsets, data = source.read_some(lanes, reads)
             counting.count(lanes, addresses, offsets, reads)
         shared_access.write(lanes, addresses, data, width)
+
+    return execute
+
+
+def _counting(decoded: Decoded, index: int, width: int) -> CopyCount:
+    return CopyCount(
+        index,
+        width,
+        bypass=decoded.has("BYPASS"),
+        zero_fill=decoded.has("ZFILL"),
+        guard_misread=misreads_guard(decoded),
+    )
+
+
+def misreads_guard(decoded: Decoded) -> bool:
+    """Whether the counters by instruction take the guard for what it is not: for LDGSTS.BYPASS, P0 counts as false.
+
+    So ncu (2025.3, H200) has nothing for ``@P0`` and all active lanes for ``@!P0``, at the addresses in their
+    registers; other predicates, and l1tex's own counters, are right (``tests/hardware``: ``bypass_copy<true>``).
+    """
+    guard = decoded.instruction.predicate
+    if guard is None or not decoded.has("BYPASS"):
+        return False
+    return guard.kind is OperandKind.PREDICATE and guard.index == 0
+
+
+def with_misread_guard(guarded: Step, decoded: Decoded, index: int) -> Step:
+    """A guarded copy for which ``misreads_guard`` holds, with what the counters by instruction have for it."""
+    guard = decoded.instruction.predicate
+    if guard is None or not guard.negate:
+        return guarded
+    memories = [operand for operand in decoded.operands if operand.kind is OperandKind.MEMORY]
+    conditions = [operand for operand in decoded.operands if operand.kind is OperandKind.PREDICATE]
+    width, _ = access_width(decoded.instruction)
+    target, source = narrow_address(memories[0]), wide_address(memories[1])
+    counting = _counting(decoded, index, width)
+
+    def execute(lanes: Batch) -> None:
+        addresses, sources = target(lanes), source(lanes).astype(np.int64)
+        reads = lanes.mask
+        for condition in conditions:
+            reads = np.logical_and(reads, lanes.predicate(condition))
+        counting.count_misread(lanes, addresses, sources, reads)
+        guarded(lanes)
 
     return execute
 
@@ -108,10 +153,13 @@ class CopyCount:
     form (cp.async.cg) moves sectors, and counts them by rules of its own; what ZFILL clears takes a second pass.
     """
 
-    def __init__(self, index: int, width: int, *, bypass: bool, zero_fill: bool = False) -> None:
+    def __init__(
+        self, index: int, width: int, *, bypass: bool, zero_fill: bool = False, guard_misread: bool = False
+    ) -> None:
         self.index = index
         self.width = width
         self.bypass = bypass
+        self._guard_misread = guard_misread
         self._kind = np.int64 if bypass else np.uint8
         self._turns = 2 if bypass and zero_fill else 1
         self._global = GlobalCount(index, width)
@@ -125,22 +173,37 @@ class CopyCount:
             lanes.mask = reads
             self._global.count(lanes, offsets)
             lanes.mask = mask
+        for (passes, ideal, requested, copied), warps, executed in self._warps(lanes, addresses, offsets, reads):
+            counters.copies[index] += warps if executed else 0
+            counters.ideal_wavefronts[index] += ideal * warps
+            counters.l1_sectors[index] += requested * warps
+            if not self._guard_misread:
+                counters.wavefronts[index] += passes * warps
+                counters.copied_sectors[index] += copied * warps
+        if not self.bypass:
+            counters.l1_sectors[index] += counters.sectors[index] - before
+            counters.copied_sectors[index] += counters.sectors[index] - before
+
+    def count_misread(self, lanes: LaneState, addresses: Int64, sources: Int64, reads: Bool) -> None:
+        """Only the counters by instruction, as if the lanes of ``lanes.mask`` all had a true guard."""
+        for (passes, _, _, copied), warps, _ in self._warps(lanes, addresses, sources, reads):
+            lanes.counters.wavefronts[self.index] += passes * warps
+            lanes.counters.copied_sectors[self.index] += copied * warps
+
+    def _warps(
+        self, lanes: LaneState, addresses: Int64, offsets: Int64, reads: Bool
+    ) -> Iterable[tuple[tuple[int, int, int, int], int, bool]]:
+        """(what a warp counts, how many such warps there are, whether any lane is enabled)."""
+        mask = lanes.mask
         shape = (*np.broadcast_shapes(addresses.shape, offsets.shape, mask.shape, reads.shape)[:2], WARP)
         factor = lanes.block_count * lanes.warp_count // (shape[0] * shape[1])
         shared, source, enabled, reading = (
             np.broadcast_to(value, shape).reshape(-1, WARP) for value in (addresses, offsets, mask, reads)
         )
-        counters.copies[index] += int(np.count_nonzero(enabled.any(axis=1))) * factor
         patterns = np.concatenate([self._place(shared), self._place(source), enabled, reading], axis=1)
         for pattern, number in _equal_rows(patterns.astype(self._kind)):
-            passes, ideal, requested, copied = self._one(pattern)
-            counters.wavefronts[index] += passes * number * factor
-            counters.ideal_wavefronts[index] += ideal * number * factor
-            counters.l1_sectors[index] += requested * number * factor
-            counters.copied_sectors[index] += copied * number * factor
-        if not self.bypass:
-            counters.l1_sectors[index] += counters.sectors[index] - before
-            counters.copied_sectors[index] += counters.sectors[index] - before
+            any_enabled = any(pattern[len(pattern) // 2 : len(pattern) * 3 // 4])
+            yield self._one(pattern), number * factor, any_enabled
 
     def _place(self, addresses: Array) -> Array:
         """What of the addresses matters: their banks, and for whole sectors their distances too."""

@@ -1,63 +1,57 @@
 """LDGSTS.BYPASS (cp.async.cg, 16 bytes per lane): what one warp's copy counts. Pure functions of its lanes' addresses.
 
-Measured on an H200 (``tests/hardware``: recorded GEMM kernels and copies). A warp goes by quarters of eight lanes, and
-data arrives by sectors of 32 bytes, which land as sectors of shared memory where both are aligned alike.
+Measured on an H200 (``tests/hardware``: copies by fourteen address patterns, and GEMM kernels). Data moves by sectors
+of 32 bytes: a move is what lanes carry from one global sector to one shared sector by one distance, in whole or half.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Sequence
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
 
 from gpuprof.emulator.sectors import LINE_SHIFT, SECTOR_SHIFT
 
-_QUARTER = 8
-
 #: One reading lane: (lane, shared byte address, global byte address).
 Lane = tuple[int, int, int]
+#: Shared sector, global sector, and the distance in bytes between shared and global addresses.
+Move = tuple[int, int, int]
+
+_TO_LINE = LINE_SHIFT - SECTOR_SHIFT
 
 
 def requested_sectors(lanes: Sequence[Lane]) -> int:
-    """What l1tex counts: per quarter and global line, the sectors of the side that has more of them.
+    """What l1tex counts: per global line the shared sectors that it fills.
 
     Of several lanes that write one shared address only the last counts.
     """
-    last = {shared: (lane, source) for lane, shared, source in lanes}
-    sides: dict[tuple[int, int], tuple[set[int], set[int]]] = defaultdict(lambda: (set(), set()))
-    for shared, (lane, source) in last.items():
-        targets, sources = sides[lane // _QUARTER, source >> LINE_SHIFT]
-        targets.add(shared >> SECTOR_SHIFT)
-        sources.add(source >> SECTOR_SHIFT)
-    return sum(max(len(targets), len(sources)) for targets, sources in sides.values())
+    last = {shared: source for _lane, shared, source in lanes}
+    return len({(shared >> SECTOR_SHIFT, source >> LINE_SHIFT) for shared, source in last.items()})
 
 
 def copied_sectors(lanes: Sequence[Lane]) -> int:
-    """What the counters by instruction have: distinct moves of (a part of) a global sector to a shared sector."""
-    return len({(shared >> SECTOR_SHIFT, source >> SECTOR_SHIFT, shared - source) for _lane, shared, source in lanes})
+    """What the counters by instruction have: the moves."""
+    return len(_moves(lanes))
 
 
 def passes(lanes: Sequence[Lane]) -> int:
-    """Wavefronts: per quarter, global line and shared line, as many as its most contended sector needs.
+    """Wavefronts: moves go together if they lead from one line to one line, by one distance, with the same halves.
 
-    A sector needs one for each sector of the other side that it exchanges data with; a global sector of which several
-    lanes read the same bytes needs one for each of its lanes.
+    A move of bytes that go to several places of the shared line goes half by half.
     """
-    groups: dict[tuple[int, int, int], list[Lane]] = defaultdict(list)
-    for lane, shared, source in lanes:
-        groups[lane // _QUARTER, source >> LINE_SHIFT, shared >> LINE_SHIFT].append((lane, shared, source))
-    return sum(_contention(group) for group in groups.values())
+    readers = Counter((shared >> LINE_SHIFT, source) for _lane, shared, source in lanes)
+    together: set[tuple[int, int, int, frozenset[int]]] = set()
+    for (target, source, distance), places in _moves(lanes).items():
+        line = target >> _TO_LINE
+        repeated = any(readers[line, place - distance] > 1 for place in places)
+        halves = frozenset(place - (target << SECTOR_SHIFT) for place in places)
+        parts = [frozenset({half}) for half in halves] if repeated else [halves]
+        together.update((line, source >> _TO_LINE, distance, part) for part in parts)
+    return len(together)
 
 
-def _contention(group: Sequence[Lane]) -> int:
-    by_source: dict[int, list[Lane]] = defaultdict(list)
-    by_target: dict[int, set[int]] = defaultdict(set)
-    for entry in group:
-        by_source[entry[2] >> SECTOR_SHIFT].append(entry)
-        by_target[entry[1] >> SECTOR_SHIFT].add(entry[2] >> SECTOR_SHIFT)
-    return max(*map(_readers, by_source.values()), *map(len, by_target.values()))
-
-
-def _readers(entries: Sequence[Lane]) -> int:
-    if len({source for _lane, _shared, source in entries}) < len(entries):
-        return len(entries)
-    return len({shared >> SECTOR_SHIFT for _lane, shared, _source in entries})
+def _moves(lanes: Sequence[Lane]) -> Mapping[Move, set[int]]:
+    """Every move, with the shared addresses that it writes."""
+    places: dict[Move, set[int]] = defaultdict(set)
+    for _lane, shared, source in lanes:
+        places[shared >> SECTOR_SHIFT, source >> SECTOR_SHIFT, shared - source].add(shared)
+    return places

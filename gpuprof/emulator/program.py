@@ -203,7 +203,10 @@ class Program:
     def _step(self, index: int) -> Step:
         decoded, site = self._site(index)
         try:
-            return guard_step(bind_step(decoded, site), decoded, index)
+            step = guard_step(bind_step(decoded, site), decoded, index)
+            if decoded.instruction.opcode == "LDGSTS" and async_copy.misreads_guard(decoded):
+                return async_copy.with_misread_guard(step, decoded, index)
+            return step
         except _UNBOUND as reason:
             return self._stopper(index, _describe(reason))
 

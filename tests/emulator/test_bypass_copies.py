@@ -27,6 +27,29 @@ def test_a_contiguous_copy_moves_its_bytes_once() -> None:
     assert (requested_sectors(lanes()), copied_sectors(lanes()), passes(lanes())) == (16, 16, 4)
 
 
+#: Launches ``bypass_copy<false>``: shift and lanes per chunk and step of the source, shift and step of the target (in
+#: chunks of 16 bytes), then l1tex's sectors, those by instruction, and wavefronts.
+@pytest.mark.parametrize(
+    ("pattern", "counted"),
+    [
+        ((1, 1, 1, 0, 1), (20, 32, 12)),
+        ((7, 1, 1, 0, 1), (20, 32, 12)),
+        ((0, 1, 1, 3, 1), (20, 32, 16)),
+        ((1, 1, 1, 1, 1), (17, 17, 6)),
+        ((0, 32, 1, 0, 1), (16, 32, 32)),
+        ((0, 2, 1, 0, 1), (16, 32, 32)),
+        ((0, 1, 8, 0, 1), (32, 32, 32)),
+        ((0, 1, 1, 0, 2), (32, 32, 32)),
+        ((0, 1, 2, 0, 1), (16, 32, 32)),
+        ((0, 1, 5, 0, 3), (32, 32, 32)),
+    ],
+)
+def test_measured_patterns(pattern: tuple[int, ...], counted: tuple[int, ...]) -> None:
+    shift, repeat, step, target, stride = pattern
+    warp = [(lane, 16 * (lane * stride + target), 16 * (lane // repeat * step + shift)) for lane in range(32)]
+    assert (requested_sectors(warp), copied_sectors(warp), passes(warp)) == counted
+
+
 @pytest.mark.parametrize("source", [32, 64, 96])
 def test_a_quarter_across_two_lines_takes_two_passes(source: int) -> None:
     assert (requested_sectors(lanes(source=source)), copied_sectors(lanes(source=source))) == (16, 16)
