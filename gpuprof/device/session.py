@@ -201,8 +201,8 @@ class Session:
         marks = self.device.written(self._handles[_identity(job, spec)])
         if marks is None:
             return None
-        whole: NDArray[np.bool_] = marks[: spec.nbytes].reshape(-1, np.dtype(spec.dtype).itemsize).all(axis=1)
-        return whole.reshape(spec.shape)
+        elements = marks[: spec.nbytes].reshape(-1, np.dtype(spec.dtype).itemsize)
+        return np.asarray(elements.all(axis=1)).reshape(spec.shape)
 
     def _overrun(self, job: Job, spec: BufferSpec) -> str | None:
         if not isinstance(self.device, GuardedDevice):

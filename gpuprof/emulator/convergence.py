@@ -304,10 +304,10 @@ def _blocks_done(batch: Batch, barrier: BlockBarrier) -> Bool:
     shape = (batch.block_count, batch.warp_count, WARP)
     live = np.broadcast_to(batch.live, shape)
     came = np.broadcast_to(barrier.arrived, shape)
-    arrived = np.logical_or(came, ~live).all(axis=2) & came.any(axis=2)
-    living = live.any(axis=2)
+    arrived = np.asarray(np.logical_or(came, ~live).all(axis=2) & came.any(axis=2))
+    living = np.asarray(live.any(axis=2))
     if barrier.threads is None:
-        done = np.logical_or(arrived, ~living).all(axis=1) & arrived.any(axis=1)
+        done = np.asarray(np.logical_or(arrived, ~living).all(axis=1) & arrived.any(axis=1))
     else:
         wanted = np.minimum(-(-barrier.threads // WARP), np.logical_or(living, arrived).sum(axis=1))
         done = (arrived.sum(axis=1) >= wanted) & arrived.any(axis=1)
@@ -319,7 +319,7 @@ def _reduce(batch: Batch, barrier: BlockBarrier) -> Array:
     shape = (batch.block_count, batch.warp_count, WARP)
     came = np.broadcast_to(barrier.arrived, shape)
     values = np.broadcast_to(barrier.values, shape)
-    true = np.logical_and(came, values).sum(axis=(1, 2), keepdims=True)
+    true: Array = np.logical_and(came, values).sum(axis=(1, 2), keepdims=True)
     if barrier.reduction == "AND":
         true = true == came.sum(axis=(1, 2), keepdims=True)
     elif barrier.reduction == "OR":

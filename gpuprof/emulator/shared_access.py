@@ -115,7 +115,7 @@ def load_matrix(decoded: Decoded, index: int) -> Step:
         return wavefronts.matrix_wavefronts(addresses, mask, matrices)
 
     def ideal(mask: Bool) -> Int64:
-        return mask.any(axis=1) * matrices
+        return np.asarray(mask.any(axis=1) * matrices)
 
     places = SharedPlaces(decoded, index, 16, "read", WavefrontMemo(rule, ideal))
 

@@ -210,7 +210,7 @@ class LaneState:
         """Which warps execute: a uniform register is written for a warp when any lane of it is there."""
         if self.write_mask is None:
             return None
-        return np.any(np.logical_and(self.write_mask, self.mask), axis=2, keepdims=True)
+        return np.asarray(np.logical_and(self.write_mask, self.mask).any(axis=2, keepdims=True))
 
     def count_lanes(self, mask: Bool) -> int:
         """Number of true lanes of a broadcast mask."""

@@ -69,7 +69,8 @@ def spin_wavefronts(addresses: Int64, mask: Bool, width: int) -> Int64:
 def ideal_wavefronts(mask: Bool, width: int) -> Int64:
     """Wavefronts without any bank conflict or merging: one per part of the warp that has an enabled lane."""
     parts = _parts(width)
-    return mask.reshape(len(mask), parts, WARP // parts).any(axis=2).sum(axis=1)
+    counts: Int64 = mask.reshape(len(mask), parts, WARP // parts).any(axis=2).sum(axis=1)
+    return counts
 
 
 def copy_wavefronts(shared: Int64, source: Int64, mask: Bool, reads: Bool, width: int) -> Int64:
@@ -165,7 +166,8 @@ def _by_groups(addresses: Int64, mask: Bool, width: int, parts: int) -> Int64:
     rows, _lanes = addresses.shape
     words = _expand(addresses, width).reshape(rows * parts, -1)
     enabled = _expand_mask(mask, width).reshape(rows * parts, -1)
-    return _most_per_bank(words, enabled, distinct=True).reshape(rows, parts).sum(axis=1)
+    totals: Int64 = _most_per_bank(words, enabled, distinct=True).reshape(rows, parts).sum(axis=1)
+    return totals
 
 
 def _most_per_bank(words: Int64, enabled: Bool, *, distinct: bool) -> Int64:
@@ -176,7 +178,8 @@ def _most_per_bank(words: Int64, enabled: Bool, *, distinct: bool) -> Int64:
         enabled = words >= 0
         enabled[:, 1:] &= words[:, 1:] != words[:, :-1]
     cells = (np.arange(rows)[:, None] * BANKS + (words & (BANKS - 1)))[enabled]
-    return np.bincount(cells, minlength=rows * BANKS).reshape(rows, BANKS).max(axis=1)
+    most: Int64 = np.bincount(cells, minlength=rows * BANKS).reshape(rows, BANKS).max(axis=1)
+    return most
 
 
 def _partners_equal(addresses: Int64, mask: Bool, distance: int) -> Bool:

@@ -201,4 +201,4 @@ def explain(verification: Verification) -> str | None:
 
 def digest(array: NDArray[np.generic]) -> str:
     """SHA-256 of the array's bytes in C order."""
-    return hashlib.sha256(memoryview(np.ascontiguousarray(array)).cast("B")).hexdigest()
+    return hashlib.sha256(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data).hexdigest()

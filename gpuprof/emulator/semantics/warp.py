@@ -104,12 +104,11 @@ def vote(insn: Decoded) -> Execute:
 
 
 def _agreement(how: str, yes: Bool, active: Bool) -> Bool:
+    any_set = np.asarray(yes.any(axis=-1, keepdims=True))
     if how == "ANY":
-        return yes.any(axis=-1, keepdims=True)
-    all_set = (yes == active).all(axis=-1, keepdims=True)
-    if how == "ALL":
-        return all_set
-    return all_set | ~yes.any(axis=-1, keepdims=True)
+        return any_set
+    all_set = np.asarray((yes == active).all(axis=-1, keepdims=True))
+    return all_set if how == "ALL" else all_set | ~any_set
 
 
 @semantics("MATCH")
