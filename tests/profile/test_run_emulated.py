@@ -70,7 +70,8 @@ def test_two_hundred_variants_of_which_nine_misbehave(config: Path) -> None:
 
 def command(config: Path, json_file: Path, *extra: str) -> list[str]:
     base = [sys.executable, "-m", "gpuprof", "run", str(config), "--device", "emulated", "--no-history"]
-    return [*base, "--variant", "scale/*", "--json", str(json_file), *extra]
+    # so many elements that a run takes seconds: rows reach the disk every half second only
+    return [*base, "--set", "n=300000", "--variant", "scale/*", "--json", str(json_file), *extra]
 
 
 def read(path: Path) -> Run:
