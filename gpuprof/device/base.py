@@ -6,7 +6,7 @@ emulator) is asked for by capability, never by type.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -66,10 +66,6 @@ class Launch:
     shared_bytes: int
     arguments: tuple[LaunchArgument, ...]
     whole: bool = False
-
-    @property
-    def threads_per_block(self) -> int:
-        return self.block[0] * self.block[1] * self.block[2]
 
     @property
     def blocks(self) -> int:
@@ -140,11 +136,3 @@ class Device(Protocol):
         ...
 
     def close(self) -> None: ...
-
-
-class TimedDevice(Device, Protocol):
-    """A device with a clock."""
-
-    def time(self, launches: Sequence[Launch], protocol: str, samples: int) -> list[float]:
-        """Kernel times in microseconds, one per sample."""
-        ...

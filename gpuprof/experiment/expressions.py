@@ -108,13 +108,6 @@ def syntax_tree(source: str) -> ast.expr:
         raise ExpressionError(f"`{source}`: not an expression: {reason}") from None
 
 
-def check_names(expression: Expression, known: Iterable[str], kind: str = "") -> None:
-    """Raise ExpressionError for the first name that is not declared, with the nearest one that is."""
-    known = sorted(known)
-    for name in sorted(expression.names.difference(known)):
-        raise ExpressionError(f"`{expression.text}`: {unknown(name, known, kind)}")
-
-
 def unknown(name: str, known: Iterable[str], kind: str = "") -> str:
     """``'Q' is not declared; did you mean 'K'? (declared: K, M, N)``."""
     known = list(known)

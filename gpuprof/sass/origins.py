@@ -85,10 +85,6 @@ class Tracer:
         """The origins of a register as instruction ``index`` reads it."""
         return self._answer(self._question(index, register))
 
-    def of_result(self, index: int) -> Origins:
-        """The origins of what instruction ``index`` writes."""
-        return self._answer(index)
-
     def _answer(self, node: _Node) -> Origins:
         if node not in self._known:
             self._solve(node)
