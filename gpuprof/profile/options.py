@@ -42,7 +42,7 @@ class RunOptions:
     launch_timeout: float | None = None
     overlap: bool = True
     variants: tuple[str, ...] = ()  #: labels, families or shell patterns; empty: all
-    json: Path | None = None  #: written after every variant
+    json: Path | None = None  #: written as rows end, at most every half second
     resume: bool = False
     save_outputs: Path | None = None
     emulate_budget: int | None = EMULATE_BUDGET
