@@ -11,6 +11,7 @@ import click
 from gpuprof.cli.ncu_options import ncu_options, ncu_options_of
 
 if TYPE_CHECKING:
+    from gpuprof.device.process import ChildProcess
     from gpuprof.profile.options import RunOptions
     from gpuprof.results.model import Run
 
@@ -57,24 +58,36 @@ def command(config: str, **flags: Any) -> None:
     CONFIG is a YAML file or the name of a bundled experiment. Exit code 0: all variants ran and verified; 1: some
     variant failed or differed; 2: the command or the YAML is wrong; 3: a tool or device is missing; 130: interrupted.
     """
+    from gpuprof.cli.head_start import head_start
+
+    options = _options(flags)
+    with head_start(options.devices) as worker:
+        run, said = _run(config, flags, options, worker)
+    run = _store(run, flags)
+    _print(run, flags, said)
+    raise click.exceptions.Exit(exit_code(run, check=flags["check"]))
+
+
+def _run(
+    config: str, flags: Mapping[str, Any], options: RunOptions, worker: ChildProcess | None
+) -> tuple[Run, Collection[str]]:
+    """The run, and the notes that were said while it went on."""
     from gpuprof import experiment as experiments
     from gpuprof.cli.run_progress import make_observer
     from gpuprof.experiment.overrides import parse_overrides
     from gpuprof.profile.ncu_counters import count_with_ncu, require_ncu, with_ncu
     from gpuprof.profile.run import run_experiment
 
-    options, ncu = _options(flags), ncu_options_of(flags)
+    ncu = ncu_options_of(flags)
     path = experiments.find_config(config)
     experiment = experiments.load(path, overrides=parse_overrides(flags["overrides"]), arch=options.arch)
     if ncu is not None:
         require_ncu(experiment, options)
     with make_observer(quiet=_writes_stdout(flags)) as observer:
-        run = run_experiment(experiment, options, observer)
+        run = run_experiment(experiment, options, observer, worker)
         if ncu is not None and run.complete:
             run = with_ncu(run, count_with_ncu(experiment, options, ncu))
-    run = _store(run, flags)
-    _print(run, flags, observer.said)
-    raise click.exceptions.Exit(exit_code(run, check=flags["check"]))
+    return run, observer.said
 
 
 def _options(flags: Mapping[str, Any]) -> RunOptions:

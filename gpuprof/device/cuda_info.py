@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
 from gpuprof.device.base import DeviceDescription
@@ -21,8 +22,9 @@ class Gpus:
     why_none: str = ""
 
 
+@lru_cache(maxsize=1)
 def find_gpus() -> Gpus:
-    """Ask the driver; never raises."""
+    """Ask the driver, once in a process; never raises."""
     try:
         driver = ctypes.CDLL(_LIBRARY)
     except OSError:

@@ -39,6 +39,11 @@ L2_FACTOR = 1
 #: Device memory is looked at in pieces of this size: the cost of a call (some 10 us) is small beside the copy, and the
 #: piece is still in the core's cache when it is read.
 PIECE_BYTES = 2 << 20
+#: The comparing kernel: threads per block, and blocks for each SM, which are more than enough to fill DRAM's queues.
+COMPARE_THREADS = 256
+COMPARE_BLOCKS_PER_SM = 8
+#: This share of the memory stays free of what is kept for comparison.
+ROOM_SHARE = 0.25
 #: Errors after which the context cannot be used again, by the words in pycuda's messages.
 _CONTEXT_LOST = (
     "illegal address",
@@ -58,6 +63,10 @@ _CONTEXT_LOST = (
 )
 
 
+#: Words of page-locked memory that kernels of support.cu and the host share.
+_GENERATION, _TIMED_OUT, _DIFFERS = range(3)
+
+
 @dataclass(frozen=True)
 class _Allocation:
     memory: Any  #: pycuda's DeviceAllocation, guards included
@@ -66,9 +75,9 @@ class _Allocation:
 
 
 class GpuDevice:
-    """One GPU. ``support``: the cubin of ``support.cu`` for this GPU, needed to hold the stream while timing."""
+    """One GPU. Set ``support`` to the cubin of ``support.cu``: without it, the stream cannot be held while timing."""
 
-    def __init__(self, ordinal: int, support: Path | None = None) -> None:
+    def __init__(self, ordinal: int) -> None:
         self._cuda = _import_pycuda()
         self.lost = False
         self.ordinal = ordinal
@@ -83,7 +92,7 @@ class GpuDevice:
         self._opted_in: dict[tuple[Path, str], int] = {}
         self._libraries: dict[Path, ctypes.CDLL] = {}
         self._next = 1
-        self._support = support
+        self.support: Path | None = None
         self._flags: NDArray[np.int32] | None = None
         self._generation = 0
         self._scratch: _Allocation | None = None
@@ -161,6 +170,35 @@ class GpuDevice:
         except self._cuda.Error:  # a machine that locks no more memory: slower, as right
             memory = np.empty(nbytes, np.uint8)
         return memory
+
+    def has_room(self, nbytes: int) -> bool:
+        """Can so much be kept beside the jobs' own buffers, only to compare with?"""
+        if self.support is None:
+            return False
+        with self._translated():
+            free, total = self._cuda.mem_get_info()
+        return bool(free - nbytes >= ROOM_SHARE * total)
+
+    def equal(self, left: Handle, right: Handle) -> bool:
+        """Do both hold the same bytes? Compared by the GPU."""
+        if left.nbytes != right.nbytes:
+            return False
+        function = self._support_kernel("gpuprof_compare", "PPQP")
+        flags = self._host_flags()
+        flags[_DIFFERS] = 0
+        blocks = max(1, min(COMPARE_BLOCKS_PER_SM * (self._description.multiprocessors or 1), left.nbytes // 4096))
+        with self._translated():
+            function.prepared_async_call(
+                (blocks, 1, 1),
+                (COMPARE_THREADS, 1, 1),
+                self.stream,
+                self._address(left),
+                self._address(right),
+                left.nbytes,
+                self._flag_address(_DIFFERS),
+            )
+        self.synchronize()
+        return not flags[_DIFFERS]
 
     def fill(self, handle: Handle, byte: int) -> None:
         if handle.nbytes:
@@ -304,34 +342,38 @@ class GpuDevice:
 
     def hold(self) -> None:
         """Keep the stream from going on until ``release``; after HOLD_NS it goes on by itself."""
-        if self._support is None:
-            raise LaunchError("the stream cannot be held: support.cu was not built")
-        flags = self._host_flags()
+        function = self._support_kernel("gpuprof_hold", "PPiQ")
         self._generation += 1
-        function = self._functions.get((self._support, "gpuprof_hold"))
-        if function is None:
-            function = self._load(self._support, "gpuprof_hold").prepare("PPiQ")
-            self._functions[(self._support, "gpuprof_hold")] = function
-        base: Any = flags.base
-        address = int(base.get_device_pointer())
+        flag, timed_out = self._flag_address(_GENERATION), self._flag_address(_TIMED_OUT)
         with self._translated():
-            function.prepared_async_call(
-                (1, 1, 1), (1, 1, 1), self.stream, address, address + 4, self._generation, HOLD_NS
-            )
+            function.prepared_async_call((1, 1, 1), (1, 1, 1), self.stream, flag, timed_out, self._generation, HOLD_NS)
 
     def release(self) -> None:
         """Let the held stream go on."""
-        self._host_flags()[0] = self._generation
+        self._host_flags()[_GENERATION] = self._generation
 
     def hold_failed(self) -> bool:
         """Did the last hold end by itself? Then what was timed behind it includes launch latency."""
-        return bool(self._host_flags()[1] == self._generation)
+        return bool(self._host_flags()[_TIMED_OUT] == self._generation)
+
+    def _support_kernel(self, name: str, arguments: str) -> Any:
+        if self.support is None:
+            raise LaunchError("support.cu was not built for this GPU")
+        function = self._functions.get((self.support, name))
+        if function is None:
+            function = self._load(self.support, name).prepare(arguments)
+            self._functions[(self.support, name)] = function
+        return function
 
     def _host_flags(self) -> NDArray[np.int32]:
         if self._flags is None:
-            self._flags = self._cuda.pagelocked_zeros(2, np.int32, mem_flags=self._cuda.host_alloc_flags.DEVICEMAP)
+            self._flags = self._cuda.pagelocked_zeros(3, np.int32, mem_flags=self._cuda.host_alloc_flags.DEVICEMAP)
         assert self._flags is not None
         return self._flags
+
+    def _flag_address(self, number: int) -> int:
+        base: Any = self._host_flags().base
+        return int(base.get_device_pointer()) + number * self._host_flags().itemsize
 
     # end
 

@@ -16,12 +16,10 @@ def open_device(
     instruction_limit: int = 5_000_000,
     threads: int | None = None,
     cuda_home: Path | None = None,
-    support: Path | None = None,
 ) -> Device:
     """Open ``emulated`` or ``gpu:N``. Raises MissingDeviceError when it cannot be had.
 
-    ``arch``, ``budget``, ``instruction_limit``, ``threads`` and ``cuda_home`` are the emulator's; ``support`` is the
-    cubin of ``support.cu``, which the cold and warm timing protocols of a GPU need.
+    ``arch``, ``budget``, ``instruction_limit``, ``threads`` and ``cuda_home`` are the emulator's.
     """
     if name == "emulated":
         from gpuprof.device.emulated import EmulatedDevice
@@ -32,7 +30,7 @@ def open_device(
         return EmulatedDevice(options, find_tools(cuda_home))
     from gpuprof.device.gpu import GpuDevice
 
-    return GpuDevice(int(name.split(":")[1]), support)
+    return GpuDevice(int(name.split(":")[1]))
 
 
 def why_no_pycuda() -> str | None:

@@ -15,7 +15,7 @@ import numpy as np
 
 from gpuprof.device.base import Device, Handle, Launch, LaunchCounters, Pointer
 from gpuprof.device.jobs import BufferReference, BufferSpec, FillCall, HostCall, HostScalar, Job, KernelCall
-from gpuprof.errors import LaunchError
+from gpuprof.errors import DeviceMemoryError, LaunchError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,6 +25,12 @@ _Key = tuple[str, str, int, str]
 #: Two poisons, so that a kernel which happens to leave one of them standing is caught by the other.
 #: 0xFF bytes are NaN in every IEEE format and -1 in integers; 0x5A bytes are a large finite number.
 POISONS = (0xFF, 0x5A)
+
+
+#: Buffers below this are read back: that costs no more than a launch.
+LEAST_COPY_BYTES = 1 << 16
+#: Copies on the device: the inputs of an experiment and a few outputs.
+MOST_COPIES = 16
 
 
 @runtime_checkable
@@ -54,6 +60,19 @@ class PiecewiseDevice(Protocol):
         ...
 
 
+@runtime_checkable
+class ComparingDevice(Protocol):
+    """A device that compares its memory itself."""
+
+    def has_room(self, nbytes: int) -> bool:
+        """May so much memory be taken for a copy to compare with?"""
+        ...
+
+    def equal(self, left: Handle, right: Handle) -> bool:
+        """Do both hold the same bytes?"""
+        ...
+
+
 @dataclass(frozen=True)
 class StepCounters:
     """What one kernel step of a pass counted."""
@@ -71,6 +90,7 @@ class Session:
         self._handles: dict[_Key, Handle] = {}
         self._stale: set[_Key] = set()
         self._contents: dict[Path, NDArray[np.generic]] = {}
+        self._copies = DeviceCopies(device)
 
     def prepare(self, job: Job, poison: int) -> None:
         """Give every buffer its first content; outputs and scratch without one are poisoned with ``poison``.
@@ -97,10 +117,11 @@ class Session:
         return all(_identity(job, spec) in self._handles for spec in job.buffers)
 
     def keep_only(self, jobs: Iterable[Job]) -> None:
-        """Free the buffers that none of ``jobs`` uses."""
+        """Free everything but the buffers that one of ``jobs`` uses."""
         wanted = {_identity(job, spec) for job in jobs for spec in job.buffers}
         for key in [key for key in self._handles if key not in wanted]:
             self.device.free(self._handles.pop(key))
+        self._copies.clear()
         self._contents.clear()
 
     def run(self, job: Job, *, first: bool = True) -> tuple[StepCounters, ...]:
@@ -174,6 +195,7 @@ class Session:
         for handle in self._handles.values():
             self.device.free(handle)
         self._handles.clear()
+        self._copies.clear()
         self._contents.clear()
 
     def _content(self, file: Path) -> NDArray[np.generic]:
@@ -183,7 +205,10 @@ class Session:
         return self._contents[file]
 
     def _equals(self, key: _Key, expected: NDArray[np.generic]) -> bool:
-        """Byte by byte, stopping at the first piece that differs."""
+        """Byte by byte: on the device where it can, else here, stopping at the first piece that differs."""
+        copy = self._copies.of(expected)
+        if copy is not None and isinstance(self.device, ComparingDevice):
+            return self.device.equal(self._handles[key], copy)
         if not isinstance(self.device, PiecewiseDevice):
             found = self.device.read(self._handles[key], "uint8", (expected.nbytes,))
             return _equal_bytes(_bytes(expected), found)
@@ -223,6 +248,46 @@ class Session:
         differing = _first_difference(before, self._read(job, spec))
         index = np.unravel_index(differing // before.dtype.itemsize, before.shape)
         return f"input {spec.name} was changed, first at {[int(i) for i in index]}; it must stay as it was"
+
+
+class DeviceCopies:
+    """Host arrays that stand in device memory as well, to be compared with there: the latest few."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._known: dict[int, tuple[NDArray[np.generic], Handle]] = {}  #: the arrays are kept: an id is used again
+
+    def of(self, array: NDArray[np.generic]) -> Handle | None:
+        """The copy of that array; None for a small one, or where the device cannot compare or has no room."""
+        found = self._known.pop(id(array), None)
+        if found is None:
+            handle = self._made(array)
+            if handle is None:
+                return None
+            found = array, handle
+        self._known[id(array)] = found
+        while len(self._known) > MOST_COPIES:
+            _, oldest = self._known.pop(next(iter(self._known)))
+            self._device.free(oldest)
+        return found[1]
+
+    def clear(self) -> None:
+        """Free all."""
+        for _, handle in self._known.values():
+            self._device.free(handle)
+        self._known.clear()
+
+    def _made(self, array: NDArray[np.generic]) -> Handle | None:
+        if array.nbytes < LEAST_COPY_BYTES or not isinstance(self._device, ComparingDevice):
+            return None
+        if not self._device.has_room(array.nbytes):
+            return None
+        try:
+            handle = self._device.allocate(array.nbytes)
+        except DeviceMemoryError:
+            return None
+        self._device.write(handle, array)
+        return handle
 
 
 def _identity(job: Job, spec: BufferSpec) -> _Key:

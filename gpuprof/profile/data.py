@@ -61,6 +61,12 @@ class SharedData:
                     _save(paths[name], values)
         return paths
 
+    def prepare(self, variant: Variant, seeds: int) -> None:
+        """Make what ``specs`` and ``references`` will be asked for; raises as they do."""
+        for seed in range(seeds if has_random_input(variant) else 1):
+            self.specs(variant, seed)
+            self.references(variant, seed)
+
     def output_folder(self, label: str, seed_offset: int = 0) -> Path:
         """Where the outputs of a variant go that others are compared with."""
         return self.folder / "outputs" / f"{hashlib.sha256(label.encode()).hexdigest()[:24]}-{seed_offset}"

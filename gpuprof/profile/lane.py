@@ -66,7 +66,7 @@ class Lane:
         self._emit = emit
         self._announce = announce
         self._timed = timed
-        self._pool = TimingPool(options.timing, supervisor.sample)
+        self._pool = TimingPool(options.timing, supervisor.sample_all)
         self._checked: dict[str, _Checked] = {}
         self._failed: set[str] = set()
 

@@ -15,7 +15,7 @@ from gpuprof.results.model import Counters, Verification
 
 @dataclass(frozen=True)
 class Open:
-    """Open a device. ``device`` is ``emulated`` or ``gpu:N``; ``support`` the cubin of the timing kernels."""
+    """Open a device: ``emulated`` or ``gpu:N``."""
 
     device: str
     arch: str | None
@@ -23,7 +23,6 @@ class Open:
     instruction_limit: int
     threads: int | None = None
     cuda_home: Path | None = None
-    support: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -31,6 +30,13 @@ class Opened:
     """The device is open."""
 
     description: DeviceDescription
+
+
+@dataclass(frozen=True)
+class Support:
+    """The cubin of ``support.cu``: without it a GPU neither times nor compares."""
+
+    cubin: Path
 
 
 @dataclass(frozen=True)
@@ -74,9 +80,13 @@ class Sample:
 
 @dataclass(frozen=True)
 class Sampled:
-    """Microseconds per pass; the SM clock (MHz) around them where NVML gives it; what the device had to say."""
+    """Microseconds per pass; the SM clock (MHz) around them where NVML gives it; what the device had to say.
+
+    ``seconds`` is the wall time that they took in the worker.
+    """
 
     samples_us: tuple[float, ...]
+    seconds: float
     clock_mhz: float | None = None
     throttle_reasons: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -94,5 +104,5 @@ class Done:
     """Done, with nothing to say."""
 
 
-Request = Open | Check | Load | Sample | Drop
+Request = Open | Support | Check | Load | Sample | Drop
 Answer = Opened | Checked | Sampled | Done | Failure

@@ -138,7 +138,7 @@ def measure_peaks(builder: Builder, name: str, gpu: DeviceDescription, support: 
     """Run the four kernels on ``gpu`` (``name`` is ``gpu:N``); raises LaunchError, BuildError."""
     if gpu.arch is None or gpu.multiprocessors is None:
         raise MissingDeviceError(f"{gpu.name} does not say what it is")
-    supervisor = DeviceSupervisor(Open(name, gpu.arch, None, 0, support=support), GPU_LAUNCH_TIMEOUT)
+    supervisor = DeviceSupervisor(Open(name, gpu.arch, None, 0), GPU_LAUNCH_TIMEOUT, support=lambda: support)
     supervisor.open()
     try:
         rates = {

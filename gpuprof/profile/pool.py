@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from statistics import median
 
@@ -15,7 +16,7 @@ from gpuprof.profile.stopping import StoppingRule, stopping_rule
 
 #: Variants in a round besides the baseline: more would put pairs far apart and lose more when a run is killed.
 ROUND_SIZE = 16
-#: A turn of one variant: long enough that the pipe to the worker (some 0.1 ms) is no cost, short enough to interleave.
+#: A turn of one variant: long enough that asking for it (some 0.1 ms) is no cost, short enough to interleave.
 TURN_SECONDS = 0.02
 MOST_SAMPLES_PER_TURN = 50
 #: A fixed number of samples is spread over at least this many rounds, where it is that large: rounds are the pairs
@@ -64,21 +65,26 @@ class Track:
         spread = math.ceil((self.total or wanted) / ROUNDS)
         return max(1, min(size, spread, wanted) if wanted > 0 else min(size, spread))
 
-    def take(self, number: int, sampled: Sampled, wall: float) -> None:
+    def take(self, number: int, sampled: Sampled) -> None:
         """Keep the samples of a turn in round ``number``."""
         kept = statistics.valid(sampled.samples_us)
         self.samples += kept
-        self.rule.add(sampled.samples_us, wall)
-        self.seconds_per_sample = wall / max(1, len(sampled.samples_us))
+        self.rule.add(sampled.samples_us, sampled.seconds)
+        self.seconds_per_sample = sampled.seconds / max(1, len(sampled.samples_us))
         self.remarks.update(dict.fromkeys(sampled.remarks))
         if kept:
             self.rounds[number] = median(kept)
 
 
 class TimingPool:
-    """Tracks and rounds. ``sample`` asks the device; errors of a variant are raised with its label in ``running``."""
+    """Tracks and rounds. ``sample`` asks the device for several turns and hands out their answers in order.
 
-    def __init__(self, options: TimingOptions, sample: Callable[[Sample], Sampled]) -> None:
+    Errors of a variant are raised with its label in ``running``.
+    """
+
+    def __init__(
+        self, options: TimingOptions, sample: Callable[[Sequence[Sample]], Generator[Sampled, None, None]]
+    ) -> None:
         self._options = options
         self._sample = sample
         self._tracks: dict[str, Track] = {}
@@ -135,21 +141,26 @@ class TimingPool:
         order = [*(label for label in extra if label not in turns), *turns]
         if order and time.perf_counter() - self._last_turn > IDLE_SECONDS:
             self._warm_up(self._tracks[order[0]])
-        for label in order:
-            self._turn(self._tracks[label])
+        self._take_turns([self._tracks[label] for label in order])
         return tuple(label for label in turns if self._tracks[label].rule.finished)
 
-    def _ask(self, track: Track, count: int) -> Sampled:
-        self.running = track.label
-        sampled = self._sample(Sample(track.label, self._options.protocol, count, self._options.batch))
-        self._last_turn = time.perf_counter()
-        return sampled
+    def _ask(self, turns: Sequence[tuple[Track, int]]) -> Iterator[tuple[Track, Sampled]]:
+        """Turns of so many samples each, in order."""
+        protocol, batch = self._options.protocol, self._options.batch
+        requests = [Sample(track.label, protocol, count, batch) for track, count in turns]
+        with closing(self._sample(requests)) as answers:
+            for track, _ in turns:
+                self.running = track.label
+                sampled = next(answers)
+                self._last_turn = time.perf_counter()
+                yield track, sampled
 
     def _warm_up(self, track: Track) -> None:
         """Samples that count for nothing, until the clock has risen."""
         started, before = time.perf_counter(), None
         while (spent := time.perf_counter() - started) < MOST_WARM_UP_SECONDS:
-            clock = self._ask(track, 1).clock_mhz
+            ((_, sampled),) = self._ask([(track, 1)])
+            clock = sampled.clock_mhz
             if clock == before and (spent > WARM_UP_SECONDS or self._has_risen(clock)):
                 return
             before = clock
@@ -157,10 +168,12 @@ class TimingPool:
     def _has_risen(self, clock: float | None) -> bool:
         return clock is not None and clock >= RISEN_SHARE * self._clock_mhz > 0
 
-    def _turn(self, track: Track) -> None:
-        started = time.perf_counter()
-        sampled = self._ask(track, track.turn_size())
-        wall = time.perf_counter() - started
+    def _take_turns(self, tracks: Sequence[Track]) -> None:
+        """All are asked for at once, so that the device never waits for this process between two of them."""
+        for track, sampled in self._ask([(track, track.turn_size()) for track in tracks]):
+            self._keep(track, sampled)
+
+    def _keep(self, track: Track, sampled: Sampled) -> None:
         self._clock_mhz = max(self._clock_mhz, sampled.clock_mhz or 0.0)
         track.throttle_reasons.update(sampled.throttle_reasons)
         if sampled.clock_mhz is not None:
@@ -169,7 +182,7 @@ class TimingPool:
             track.discarded += len(sampled.samples_us)
             track.discarded_turns += 1
             return
-        track.take(self._round, sampled, wall)
+        track.take(self._round, sampled)
 
     def _was_throttled(self, sampled: Sampled) -> bool:
         return sampled.clock_mhz is not None and sampled.clock_mhz < THROTTLE_SHARE * self._clock_mhz

@@ -11,12 +11,16 @@ import queue
 import threading
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from pathlib import Path
 
+from gpuprof.device.process import ChildProcess
 from gpuprof.errors import BuildError
 from gpuprof.experiment.model import Experiment, KernelStep, Variant
 from gpuprof.profile import assemble
+from gpuprof.profile.background import in_background
 from gpuprof.profile.board import Board, Ready
 from gpuprof.profile.building import BuildsEnded, BuildStage, VariantBuilt
 from gpuprof.profile.data import SharedData, shared_bytes
@@ -52,16 +56,22 @@ class LaneEnded:
 Event = VariantBuilt | BuildsEnded | CodeRead | Announced | Outcome | LaneEnded
 
 
-def run_experiment(experiment: Experiment, options: RunOptions, observer: Observer) -> Run:
+def run_experiment(
+    experiment: Experiment, options: RunOptions, observer: Observer, worker: ChildProcess | None = None
+) -> Run:
     """Run every chosen variant; a failing one is a row. An interrupted run comes back with ``complete`` False.
+
+    ``worker`` is a process of ``WORKER_MODULE`` that was started ahead.
 
     Raises UsageError, MissingToolError and MissingDeviceError before or while nothing can be run, StoreError for a
     result file that cannot be written.
     """
-    return run_prepared(experiment, options, observer, prepare_run(experiment, options))
+    return run_prepared(experiment, options, observer, prepare_run(experiment, options), worker)
 
 
-def run_prepared(experiment: Experiment, options: RunOptions, observer: Observer, setup: Setup) -> Run:
+def run_prepared(
+    experiment: Experiment, options: RunOptions, observer: Observer, setup: Setup, worker: ChildProcess | None = None
+) -> Run:
     """``run_experiment`` where tools and devices are settled already."""
     for note in setup.notes:
         observer.note(note)
@@ -69,7 +79,7 @@ def run_prepared(experiment: Experiment, options: RunOptions, observer: Observer
     data = SharedData(max((shared_bytes(variant) for variant in chosen), default=0) * options.seeds)
     try:
         with Interrupts() as interrupts:
-            return _Conductor(experiment, chosen, options, observer, setup, data, interrupts).run()
+            return _Conductor(experiment, chosen, options, observer, setup, data, interrupts, worker).run()
     finally:
         data.close()
 
@@ -86,9 +96,11 @@ class _Conductor:
         setup: Setup,
         data: SharedData,
         interrupts: Interrupts,
+        worker: ChildProcess | None,
     ) -> None:
         self._experiment, self._variants, self._options = experiment, variants, options
         self._observer, self._setup, self._data, self._interrupts = observer, setup, data, interrupts
+        self._worker = worker
         self._started, self._clock = datetime.now(timezone.utc), time.monotonic()
         self._events: queue.Queue[Event] = queue.Queue()
         self._board = Board()
@@ -132,9 +144,12 @@ class _Conductor:
             ccbin=self._options.ccbin,
             folder=self._experiment.path.parent,
         )
+        support = in_background(self._setup.build_support)
         self._builds.start()
+        if self._setup.devices.names and runnable:
+            in_background(lambda: self._data.prepare(runnable[0], self._options.seeds))
         try:
-            self._work(self._start_lanes(len(runnable)))
+            self._work(self._start_lanes(len(runnable), support))
         finally:
             self._reader.close()
         self._finish_unread()
@@ -148,11 +163,11 @@ class _Conductor:
             return "it calls a host library and needs a GPU"
         return None
 
-    def _start_lanes(self, variants: int) -> int:
+    def _start_lanes(self, variants: int, support: Future[Path | None]) -> int:
         names = self._setup.lanes(variants)
         for name in names:
             lane = Lane(
-                self._supervisor(name, len(names)),
+                self._supervisor(name, len(names), support),
                 self._board,
                 self._data,
                 self._options,
@@ -163,13 +178,16 @@ class _Conductor:
             threading.Thread(target=_run_lane, args=(lane, self._events.put), name=name, daemon=True).start()
         return len(names)
 
-    def _supervisor(self, name: str, lanes: int) -> DeviceSupervisor:
+    def _supervisor(self, name: str, lanes: int, support: Future[Path | None]) -> DeviceSupervisor:
         default = EMULATED_LAUNCH_TIMEOUT if name == "emulated" else GPU_LAUNCH_TIMEOUT
         supervisor = DeviceSupervisor(
             self._setup.open_request(name, self._options, lanes),
             self._options.launch_timeout or default,
             self._setup.worker_module,
+            support.result,
+            self._worker,
         )
+        self._worker = None
         self._interrupts.at_once(supervisor.interrupt)
         return supervisor
 

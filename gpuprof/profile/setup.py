@@ -48,11 +48,11 @@ class Setup:
     explicit_arch: str | None
     environment: Environment
     notes: tuple[str, ...]
-    support: Path | None = None
     monitor: GpuMonitor | None = None
     before: GpuState = field(default_factory=GpuState)
     peaks: Peaks | None = None
     worker_module: str = WORKER_MODULE
+    support_arch: str | None = None  #: of the GPU that times and compares with kernels of its own
 
     def arch_of(self, variant: Variant) -> str:
         """What a variant is built for: ``--arch``, its own ``arch:``, or the run's."""
@@ -81,6 +81,10 @@ class Setup:
             return self.devices.names if variants else ()
         return self.devices.names * min(variants, cores(), MOST_EMULATORS)
 
+    def build_support(self) -> Path | None:
+        """The cubin of ``support.cu`` where a GPU needs it; raises BuildError."""
+        return build_support(self.builder, self.support_arch) if self.support_arch else None
+
     def open_request(self, name: str, options: RunOptions, lanes: int = 1) -> Open:
         """What a worker is asked to open, one of ``lanes``."""
         return Open(
@@ -90,7 +94,6 @@ class Setup:
             instruction_limit=options.emulate_limit,
             threads=max(1, cores() // lanes),
             cuda_home=options.cuda_home,
-            support=self.support,
         )
 
 
@@ -123,7 +126,7 @@ def prepare_run(experiment: Experiment, options: RunOptions) -> Setup:
         explicit_arch=options.arch,
         environment=environment_of(tools, devices.kind, devices.gpus[0] if devices.gpus else None, options.command),
         notes=notes,
-        support=build_support(builder, gpu.arch) if gpu and gpu.arch else None,
+        support_arch=gpu.arch if gpu else None,
         monitor=monitor,
         before=monitor.read() if monitor else GpuState(),
         peaks=peaks,
@@ -148,7 +151,7 @@ def _peak_note(peaks: Peaks | None) -> tuple[str, ...]:
 
 
 def build_support(builder: Builder, arch: str) -> Path:
-    """The cubin of the timing kernels for a GPU; raises BuildError when nvcc refuses it."""
+    """The cubin of ``support.cu`` for a GPU; raises BuildError when nvcc refuses it."""
     from gpuprof import device
     from gpuprof.toolchain.model import BuildRequest
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Generator, Sequence
+from contextlib import suppress
+from pathlib import Path
+
 from gpuprof import errors
 from gpuprof.device.base import DeviceDescription
 from gpuprof.device.process import ChildProcess, Failure
 from gpuprof.errors import GpuprofError, LaunchError, LaunchTimeoutError
-from gpuprof.profile.messages import Check, Checked, Drop, Load, Open, Opened, Request, Sample, Sampled
+from gpuprof.profile.messages import Check, Checked, Drop, Load, Open, Opened, Request, Sample, Sampled, Support
 
 WORKER_MODULE = "gpuprof.profile.worker"
 #: A device that takes longer than this to open is not there (a first CUDA context on eight GPUs takes some 5 s).
@@ -18,23 +22,39 @@ SLACK_SECONDS = 3.0
 
 
 class DeviceSupervisor:
-    """Asks a worker, watches the clock, replaces the worker. Errors of a variant are raised as they were there."""
+    """Asks a worker, watches the clock, replaces the worker. Errors of a variant are raised as they were there.
 
-    def __init__(self, open_request: Open, launch_timeout: float, module: str = WORKER_MODULE) -> None:
+    ``support`` gives the cubin of ``support.cu`` once the device is open, for every worker; ``first`` is a process of
+    ``module`` that runs already.
+    """
+
+    def __init__(
+        self,
+        open_request: Open,
+        launch_timeout: float,
+        module: str = WORKER_MODULE,
+        support: Callable[[], Path | None] = lambda: None,
+        first: ChildProcess | None = None,
+    ) -> None:
         self._open_request = open_request
         self._module = module
+        self._support = support
+        self._first = first
         self._timeout = launch_timeout
         self._child: ChildProcess | None = None
         self._replaced = False
 
     def open(self) -> DeviceDescription:
         """Start the worker and open the device; raises MissingDeviceError and its kin."""
-        self._child = ChildProcess(self._module)
+        self._child, self._first = self._first or ChildProcess(self._module), None
         answer = self._child.ask(self._open_request, OPEN_SECONDS)
         if isinstance(answer, Failure):
             self.close()
             raise error_of(answer)
         assert isinstance(answer, Opened)
+        support = self._support()
+        if support is not None:
+            self._ask(Support(support), self._timeout)
         return answer.description
 
     def check(self, request: Check) -> Checked:
@@ -53,9 +73,29 @@ class DeviceSupervisor:
 
     def sample(self, request: Sample) -> Sampled:
         """Time a variant."""
-        answer = self._ask(request, self._timeout + SLACK_SECONDS)
-        assert isinstance(answer, Sampled)
+        (answer,) = self.sample_all([request])
         return answer
+
+    def sample_all(self, requests: Sequence[Sample]) -> Generator[Sampled, None, None]:
+        """Time loaded variants, one after the other: the worker goes on with the next while an answer is looked at.
+
+        Close the iterator when it is left early. An error belongs to the request whose answer was due.
+        """
+        child = self._opened()
+        for request in requests:
+            child.send(request)
+        due = len(requests)
+        try:
+            while due:
+                due -= 1
+                answer = self._receive(child, self._timeout + SLACK_SECONDS)
+                assert isinstance(answer, Sampled)
+                yield answer
+        finally:
+            while due and self._child is child:
+                due -= 1
+                with suppress(GpuprofError):
+                    self._receive(child, self._timeout + SLACK_SECONDS)
 
     def drop(self, label: str) -> None:
         """Forget a variant."""
@@ -73,11 +113,19 @@ class DeviceSupervisor:
             self._child = None
 
     def _ask(self, request: Request, timeout: float) -> object:
+        child = self._opened()
+        child.send(request)
+        return self._receive(child, timeout)
+
+    def _opened(self) -> ChildProcess:
         if self._child is None:
             self.open()
         assert self._child is not None
+        return self._child
+
+    def _receive(self, child: ChildProcess, timeout: float) -> object:
         try:
-            answer = self._child.ask(request, timeout)
+            answer = child.receive(timeout)
         except LaunchTimeoutError:
             self._replace()
             raise LaunchTimeoutError(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
@@ -18,7 +19,7 @@ from gpuprof.device.session import POISONS, Session, StepCounters
 from gpuprof.errors import DeviceMemoryError, GpuprofError, LaunchError
 from gpuprof.profile.comparing import WRITTEN_SUFFIX, Comparer, Comparison
 from gpuprof.profile.counting import counters_of
-from gpuprof.profile.messages import Check, Checked, Done, Drop, Load, Open, Opened, Sample, Sampled
+from gpuprof.profile.messages import Check, Checked, Done, Drop, Load, Open, Opened, Sample, Sampled, Support
 from gpuprof.profile.verify import OutputCheck, summarize, unchecked
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ class Worker:
         self._comparer = Comparer()
         self._handlers: dict[type, Callable[[Any], object]] = {
             Open: self._open,
+            Support: self._support,
             Check: self._check,
             Load: self._load,
             Sample: self._sample,
@@ -76,11 +78,15 @@ class Worker:
             instruction_limit=request.instruction_limit,
             threads=request.threads,
             cuda_home=request.cuda_home,
-            support=request.support,
         )
         self._session = Session(device)
         self._monitor = GpuMonitor(device.description.uuid)
         return Opened(device.description)
+
+    def _support(self, request: Support) -> Done:
+        device: Any = self.session.device
+        device.support = request.cubin
+        return Done()
 
     def _check(self, request: Check) -> Checked:
         self._timed.pop(request.jobs[0].label, None)
@@ -143,9 +149,11 @@ class Worker:
         job = self._timed[request.label]
         if not self.session.holds(job):
             self._pass(job, POISONS[0])
+        started = time.perf_counter()
         taken = sample_job(self.session, job, request.protocol, request.count, request.batch)
+        seconds = time.perf_counter() - started
         clock = self._monitor.sm_clock_mhz()
-        return Sampled(taken.samples_us, clock, self._monitor.throttle_reasons(), taken.remarks)
+        return Sampled(taken.samples_us, seconds, clock, self._monitor.throttle_reasons(), taken.remarks)
 
     def _drop(self, request: Drop) -> Done:
         self._timed.pop(request.label, None)

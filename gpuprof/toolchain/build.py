@@ -95,14 +95,14 @@ class Builder:
             outcome = self._compile_unit(unit.with_instances(each for each in instances if each))
             if isinstance(outcome, BuildError) and len(set(instances)) > 1:
                 return done + self._build_apart(unit, missing, session)
-            return done + [(key, self._finish(outcome, key, session)) for key in missing]
+            return done + self._finish(outcome, missing, session)
 
     def _build_apart(self, unit: Unit, keys: Sequence[str], session: Session) -> list[tuple[str, Outcome]]:
         """A process for each instance, and one for the kernels that need no instance."""
         done: list[tuple[str, Outcome]] = []
         for instance in dict.fromkeys(session.instance(key) for key in keys):
             outcome = self._compile_unit(unit.with_instances([instance] if instance else []))
-            done += [(key, self._finish(outcome, key, session)) for key in keys if session.instance(key) == instance]
+            done += self._finish(outcome, [key for key in keys if session.instance(key) == instance], session)
         return done
 
     def _compile_unit(self, unit: Unit) -> Compiled | BuildError:
@@ -114,13 +114,21 @@ class Builder:
             place = f" {error.filename}" if error.filename else ""
             return BuildError(f"cannot build {unit.source}:{place}: {error.strerror or error}")
 
-    def _finish(self, compiled: Compiled | BuildError, key: str, session: Session) -> Outcome:
-        """Find the kernel in what was compiled, keep it, and describe it."""
+    def _finish(
+        self, compiled: Compiled | BuildError, keys: Sequence[str], session: Session
+    ) -> list[tuple[str, Outcome]]:
+        """Find each request's kernel in what was compiled, keep it, and describe it."""
         if isinstance(compiled, BuildError):
-            return compiled
-        request = session.requests[key]
+            return [(key, compiled) for key in keys]
         try:
             facts = parse_cubin(compiled.path.read_bytes(), str(compiled.path))
+        except GpuprofError as error:
+            return [(key, BuildError(str(error), compiled.log)) for key in keys]
+        return [(key, self._describe(compiled, facts, key, session)) for key in keys]
+
+    def _describe(self, compiled: Compiled, facts: CubinFacts, key: str, session: Session) -> Outcome:
+        request = session.requests[key]
+        try:
             if _number(facts.arch) != _number(request.arch):
                 raise BuildError(
                     f"the flags build for {facts.arch}, but the arch is {request.arch}: say it with --arch"

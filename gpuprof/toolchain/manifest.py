@@ -6,7 +6,8 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from gpuprof.toolchain.cache import Cache
@@ -77,7 +78,7 @@ def load_entries(cache: Cache, key: str) -> list[Entry]:
 def store_entry(cache: Cache, key: str, entry: Entry) -> None:
     """Put an entry in front of those of its key."""
     kept = [old for old in load_entries(cache, key) if old.files != entry.files][: _KEPT - 1]
-    cache.store(_KIND, key, json.dumps([asdict(each) for each in (entry, *kept)]).encode())
+    cache.store(_KIND, key, json.dumps([vars(each) for each in (entry, *kept)]).encode())
 
 
 def _entry(record: dict[str, object]) -> Entry:
@@ -130,7 +131,9 @@ def _stamp(path: str) -> tuple[str, int, int]:
     return path, status.st_size, status.st_mtime_ns
 
 
+@lru_cache(maxsize=8192)
 def _resolved(path: str) -> str:
+    """Kept, since the units of a sweep read the same hundreds of headers."""
     return str(Path(path).resolve())
 
 

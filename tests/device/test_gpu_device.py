@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ from gpuprof.device.cuda_info import find_gpus
 from gpuprof.device.jobs import BufferReference, BufferSpec, Job, KernelCall
 from gpuprof.device.launcher import jobs_ended, launcher_command, write_spec
 from gpuprof.device.opening import why_no_pycuda
-from gpuprof.device.session import GuardedDevice, HostCaller, PiecewiseDevice, Session
+from gpuprof.device.session import MOST_COPIES, ComparingDevice, GuardedDevice, HostCaller, PiecewiseDevice, Session
 from gpuprof.errors import DeviceMemoryError, LaunchError
 from gpuprof.profile.messages import Check, Load, Open, Sample
 from gpuprof.profile.setup import build_support
@@ -94,7 +95,9 @@ def job(cubin: Path, x_file: Path, symbol: str, shared: int = 0) -> Job:
 def session(support: Path) -> Iterator[Session]:
     from gpuprof.device.gpu import GpuDevice
 
-    opened = Session(GpuDevice(0, support))
+    device = GpuDevice(0)
+    device.support = support
+    opened = Session(device)
     yield opened
     opened.close()
     opened.device.close()
@@ -113,9 +116,53 @@ def test_a_launch_and_its_outputs(session: Session, cubin: Path, x_file: Path) -
         wrong = right.copy()
         wrong[index] = 0
         assert not session.holds_bytes(add, "y", wrong)
+    assert isinstance(session.device, ComparingDevice)
     assert isinstance(session.device, PiecewiseDevice)
     assert isinstance(session.device, GuardedDevice)
     assert isinstance(session.device, HostCaller)
+
+
+def test_outputs_are_compared_piece_by_piece_where_the_gpu_has_no_kernel_for_it(
+    session: Session, cubin: Path, x_file: Path
+) -> None:
+    session.device.support = None  # type: ignore[attr-defined]
+    add = job(cubin, x_file, "add_one")
+    session.prepare(add, 0xFF)
+    session.run(add)
+    right = np.arange(1, N + 1, dtype=np.float32)
+    assert session.holds_bytes(add, "y", right)
+    for index in (0, N // 2, N - 1):
+        wrong = right.copy()
+        wrong[index] = 0
+        assert not session.holds_bytes(add, "y", wrong)
+
+
+@pytest.mark.parametrize("nbytes", [1, 15, 16, 17, 4096, 100_003, 3_000_017])
+def test_the_gpu_finds_a_single_byte_that_differs(session: Session, nbytes: int) -> None:
+    device: Any = session.device
+    left, right = device.allocate(nbytes), device.allocate(nbytes)
+    data = np.random.default_rng(nbytes).integers(0, 256, nbytes, np.uint8)
+    device.write(left, data)
+    device.write(right, data)
+    assert device.equal(left, right)
+    for index in {0, nbytes // 2, max(0, nbytes - 17), nbytes - 1}:
+        wrong = data.copy()
+        wrong[index] ^= 1
+        device.write(right, wrong)
+        assert not device.equal(left, right)
+
+
+def test_many_copies_leave_the_memory_as_it_was(session: Session, cubin: Path, x_file: Path) -> None:
+    add = job(cubin, x_file, "add_one")
+    session.prepare(add, 0xFF)
+    session.run(add)
+    device: Any = session.device
+    before = len(device._allocations)
+    for value in range(3 * MOST_COPIES):
+        assert not session.holds_bytes(add, "y", np.full(N, value, np.float32))
+    assert len(device._allocations) == before + MOST_COPIES
+    session.keep_only([add])
+    assert len(device._allocations) == before
 
 
 def test_a_write_just_past_the_end_is_found(session: Session, cubin: Path, x_file: Path) -> None:
@@ -158,8 +205,7 @@ def test_a_batch_is_no_slower_per_launch_than_single_launches(session: Session, 
     assert batch < single * 1.2
 
 
-def open_request(support: Path) -> Open:
-    return Open("gpu:0", GPUS[0].arch, None, 0, support=support)
+OPEN = Open("gpu:0", str(GPUS[0].arch), None, 0) if GPUS else Open("gpu:0", None, None, 0)
 
 
 def check(work: Job) -> Check:
@@ -167,7 +213,7 @@ def check(work: Job) -> Check:
 
 
 def test_a_fault_and_a_hang_cost_a_worker_and_the_next_one_works(support: Path, cubin: Path, x_file: Path) -> None:
-    supervisor = DeviceSupervisor(open_request(support), launch_timeout=3.0)
+    supervisor = DeviceSupervisor(OPEN, launch_timeout=3.0, support=lambda: support)
     try:
         assert supervisor.open().uuid == GPUS[0].uuid
         with pytest.raises(LaunchError, match=r"illegal|fail"):
@@ -215,7 +261,8 @@ def test_a_process_that_closes_its_device_ends_well(support: Path) -> None:
     code = (
         "from pathlib import Path\n"
         "from gpuprof.device.gpu import GpuDevice\n"
-        f"device = GpuDevice(0, Path({str(support)!r}))\n"
+        "device = GpuDevice(0)\n"
+        f"device.support = Path({str(support)!r})\n"
         "device.allocate(1 << 20)\n"
         "device.flush_l2(); device.hold(); device.release(); device.synchronize()\n"
         "assert not device.hold_failed()\n"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
 
 import pytest
 
@@ -29,11 +29,15 @@ class Clock:
         self.factor, self.drift, self.mhz = factor, drift, mhz
         self.order: list[str] = []
 
-    def __call__(self, request: Sample) -> Sampled:
+    def __call__(self, requests: Sequence[Sample]) -> Generator[Sampled, None, None]:
+        for request in requests:
+            yield self.answer(request)
+
+    def answer(self, request: Sample) -> Sampled:
         now = len(self.order)
         self.order += [request.label] * request.count
         value = 100 * self.factor[request.label] * (1 + self.drift * now)
-        return Sampled((value,) * request.count, self.mhz(now) if self.mhz else None)
+        return Sampled((value,) * request.count, 1e-6, self.mhz(now) if self.mhz else None)
 
 
 def run_all(pool: TimingPool) -> list[str]:
@@ -139,10 +143,11 @@ def test_a_clock_that_stands_where_it_was_needs_no_more_warm_up(
 
 
 def test_an_error_names_the_variant_that_was_running() -> None:
-    def broken(request: Sample) -> Sampled:
-        if request.label == "bad":
-            raise LaunchError("boom")
-        return Sampled((1.0,) * request.count)
+    def broken(requests: Sequence[Sample]) -> Generator[Sampled, None, None]:
+        for request in requests:
+            if request.label == "bad":
+                raise LaunchError("boom")
+            yield Sampled((1.0,) * request.count, 1e-6)
 
     pool = TimingPool(FIXED, broken)
     pool.add("good", "good", None)
@@ -165,7 +170,7 @@ def test_an_error_names_the_variant_that_was_running() -> None:
 def test_warnings_fit_the_samples(samples: list[float], words: str) -> None:
     pool = TimingPool(TimingOptions(iters=len(samples)), Clock({"a": 1.0}))
     pool.add("a", None, None)
-    pool.track("a").take(1, Sampled(tuple(samples)), 0.1)
+    pool.track("a").take(1, Sampled(tuple(samples), 0.1))
     assert any(words in text for text in timing_warnings(pool.track("a"), TimingOptions()))
 
 
