@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from gpuprof.report import units
 from gpuprof.report.columns import (
     BUILT,
     COUNTED,
@@ -12,12 +13,14 @@ from gpuprof.report.columns import (
     SASS,
     STATUS_STYLES,
     TIMED,
+    VARIANT,
     Head,
     draw,
     rows_of,
     status_word,
 )
 from gpuprof.report.grouping import grouped
+from gpuprof.report.label_columns import label_heads
 from gpuprof.report.ncu_table import ncu_columns
 from gpuprof.report.tables import print_columns
 from gpuprof.report.verdict import verdict
@@ -26,6 +29,11 @@ from gpuprof.results.model import Run, Status
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+#: From so many timed variants on, the fastest are named below the table.
+LONG_SWEEP = 10
+SHOWN_FASTEST = 3
 
 
 def render_run(run: Run, console: Console, *, sass: bool = False) -> None:
@@ -38,7 +46,10 @@ def render_run(run: Run, console: Console, *, sass: bool = False) -> None:
     if run.results:
         console.print()
         bold = [n for n, result in enumerate(run.results) if run.baseline in (result.variant, result.family)]
-        columns = draw(heads_for(run, sass=sass), rows_of(run.results))
+        named = label_heads(run.results, console.width)
+        if VARIANT not in named and len({result.family for result in run.results}) == 1:
+            console.print(Text(f"variants of {run.results[0].family}", style="dim"))
+        columns = draw((*named, *heads_for(run, sass=sass)[1:]), rows_of(run.results))
         print_columns(columns, console, {"status": STATUS_STYLES}, bold)
     rates = ncu_columns(run)
     if rates:
@@ -61,6 +72,7 @@ def heads_for(run: Run, *, sass: bool = False) -> tuple[Head, ...]:
 
 def below(run: Run) -> Iterator[tuple[str, str]]:
     """(style, line): failures with their reasons, expectations that failed, warnings, notes."""
+    yield from _fastest(run)
     yield from _failures(run)
     yield from _verdicts(run)
     yield from _expectations(run)
@@ -73,6 +85,15 @@ def below(run: Run) -> Iterator[tuple[str, str]]:
         yield "dim", f"where: dropped {run.dropped:,} {points}"
     if not run.complete:
         yield "yellow", "this run was interrupted: the variants above are those that were done"
+
+
+def _fastest(run: Run) -> Iterator[tuple[str, str]]:
+    """The best of a sweep that is too long to find them at a glance."""
+    timed = [(r.timing.median_us, r.variant) for r in run.results if r.timing is not None and r.status is Status.OK]
+    if len(timed) >= LONG_SWEEP:
+        best = [f"{label} {units.microseconds(time)}" for time, label in sorted(timed)[:SHOWN_FASTEST]]
+        yield "bold", f"fastest: {best[0]}"
+        yield "", f"then: {', '.join(best[1:])}"
 
 
 def _failures(run: Run) -> Iterator[tuple[str, str]]:

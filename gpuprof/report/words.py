@@ -46,6 +46,10 @@ def _is_sampled(counters: Counters) -> bool:
     return counters.blocks_run < counters.blocks_total
 
 
+#: Different numbers of verified elements that are told apart; more of them are told as a range.
+SHOWN_COVERAGES = 4
+
+
 def coverage_lines(run: Run) -> Iterator[str]:
     """How many output elements were verified, where it was not all of them."""
     variants: dict[tuple[int, int], list[str]] = {}
@@ -53,6 +57,11 @@ def coverage_lines(run: Run) -> Iterator[str]:
         check = result.verification
         if check is not None and check.verdict != "unchecked" and check.checked < check.total:
             variants.setdefault((check.checked, check.total), []).append(result.variant)
+    if len(variants) > SHOWN_COVERAGES:
+        shares = [100 * checked / total for checked, total in variants]
+        low, high = units.percent(min(shares)), units.percent(max(shares))
+        yield f"verified {low} to {high} of the output elements of {sum(map(len, variants.values()))} variants"
+        return
     for (checked, total), names in variants.items():
         yield f"verified {checked:,} of {total:,} output elements: {shortened(names)}"
 

@@ -55,6 +55,63 @@ def test_the_same_table_comes_from_the_json_alone() -> None:
     assert render(from_json(to_json(run)), 100) == render(run, 100)
 
 
+def sweep(run: Run, labels: list[str]) -> Run:
+    """The run with a timed row for each label, the first the slowest."""
+    row = run.results[0]
+    assert row.timing is not None
+    rows = [
+        replace(row, variant=label, family=label.split("/")[0], timing=replace(row.timing, median_us=100.0 - n))
+        for n, label in enumerate(labels)
+    ]
+    return replace(run, results=tuple(rows), baseline=None)
+
+
+TILES = [f"tiles/block_size_x={x}/block_size_y=16/TM={m}/TN=8/UNROLL=16" for x in (8, 16, 32) for m in (1, 2, 4, 8)]
+
+
+def test_labels_that_are_too_long_become_columns_of_their_values() -> None:
+    text = render(sweep(read_run(DATA / "gpu_run.json"), TILES), 100)
+    lines = text.splitlines()
+    assert "variants of tiles" in lines
+    head = next(n for n, line in enumerate(lines) if "TM" in line.split())
+    assert lines[head].split()[:5] == ["size_x", "size_y", "TM", "TN", "UNROLL"]
+    rows = [line.split()[:5] for line in lines[head + 2 : head + 14]]
+    assert rows == [[x, "16", m, "8", "16"] for x in ("8", "16", "32") for m in "1248"]
+
+
+def test_families_keep_their_names_and_lack_the_values_that_they_have_not() -> None:
+    run = sweep(read_run(DATA / "gpu_run.json"), ["naive", *TILES])
+    lines = render(run, 100).splitlines()
+    head = next(n for n, line in enumerate(lines) if "TM" in line.split())
+    assert lines[head + 2].split()[:2] == ["naive", "ok"]
+    assert lines[head + 3].split()[:7] == ["tiles", "8", "16", "1", "8", "16", "ok"]
+
+
+def test_labels_that_fit_or_have_another_form_stay_whole() -> None:
+    run = read_run(DATA / "gpu_run.json")
+    assert "tiles/TM=1" in render(sweep(run, ["tiles/TM=1", "tiles/TM=2"]), 100)
+    odd = sweep(run, [f"a name that somebody wrote, long as it is/{n}" for n in range(3)])
+    assert "a name that somebody wrote" in render(odd, 100)
+
+
+def test_the_fastest_of_a_long_sweep_are_named() -> None:
+    lines = render(sweep(read_run(DATA / "gpu_run.json"), TILES), 160).splitlines()
+    assert f"fastest: {TILES[-1]} 89.00 µs" in lines
+    assert f"then: {TILES[-2]} 90.00 µs, {TILES[-3]} 91.00 µs" in lines
+    short = render(sweep(read_run(DATA / "gpu_run.json"), TILES[:9]), 160)
+    assert "fastest" not in short
+
+
+def test_coverages_of_many_kinds_are_one_line() -> None:
+    run = sweep(read_run(DATA / "gpu_run.json"), TILES)
+    check = run.results[0].verification
+    assert check is not None
+    rows = [replace(row, verification=replace(check, checked=10 + n, total=100)) for n, row in enumerate(run.results)]
+    text = render(replace(run, results=tuple(rows)), 100)
+    assert "verified 10% to 21% of the output elements of 12 variants" in text
+    assert text.count("output elements") == 1
+
+
 def test_a_long_label_folds_and_keeps_the_numbers() -> None:
     run = read_run(DATA / "gpu_run.json")
     label = "tiled/BM=128,BN=128,BK=16,TM=8,TN=8,STAGES=3,VECTOR=4,SWIZZLE=1,UNROLL=16,WARPS=8"
