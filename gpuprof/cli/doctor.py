@@ -60,7 +60,9 @@ def _print(findings: tuple[Finding, ...], possible: bool, notes: tuple[str, ...]
     for note in notes:
         console.print(f"note: {note}", style="dim")
     essential = ", ".join(finding.name for finding in findings if finding.essential and finding.state != "ok")
-    verdict = "kernels can be built and emulated here" if possible else f"cannot build and emulate: see {essential}"
+    working = {finding.name for finding in findings if finding.state == "ok"}
+    deeds = "built, timed and emulated" if {"GPU", "pycuda"} <= working else "built and emulated"
+    verdict = f"kernels can be {deeds} here" if possible else f"cannot build and emulate: see {essential}"
     console.print(verdict, style="bold")
 
 

@@ -106,6 +106,7 @@ def executed_result(result: Result, outcome: Outcome, options: TimingOptions, wh
     timing = None
     if outcome.track is not None and outcome.track.samples:
         timing = timing_of(outcome.track, outcome.ratio, Work(result.work_flop, result.work_bytes), options)
+        timing = replace(timing, device=outcome.device)
     else:
         missing["timing"] = why_no_time if outcome.status in (Status.OK, Status.DIFFERS) else "it did not run"
     if outcome.counters is None:
@@ -158,10 +159,11 @@ def mark_same_code(results: list[Result], keys: Mapping[str, str | None]) -> lis
 
 
 def environment_of(
-    tools: Toolchain, kind: str, description: DeviceDescription | None, command: tuple[str, ...]
+    tools: Toolchain, kind: str, devices: Sequence[DeviceDescription], command: tuple[str, ...]
 ) -> Environment:
     """Where a run happens. The GPU's clocks are added by whoever reads them."""
-    gpu = description if description is not None and description.kind == "gpu" else None
+    gpus = [device for device in devices if device.kind == "gpu"]
+    gpu = gpus[0] if gpus else None
     versions = {name: tool.version for name in ("nvcc", "nvdisasm", "ncu") if (tool := tools.find(name)) is not None}
     return Environment(
         gpuprof=gpuprof.__version__,
@@ -170,6 +172,7 @@ def environment_of(
         device=kind,
         gpu=gpu.name if gpu else None,
         gpu_uuid=gpu.uuid if gpu else None,
+        gpus=tuple(each.name for each in gpus) if len(gpus) > 1 else (),
         compute_capability=f"{gpu.arch[3:-1]}.{gpu.arch[-1]}" if gpu and gpu.arch else None,
         driver=gpu.driver if gpu else None,
         nvcc=versions.get("nvcc"),

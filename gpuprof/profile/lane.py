@@ -32,7 +32,7 @@ class Outcome:
     counters: Counters | None = None
     track: Track | None = None
     ratio: Ratio | None = None
-    started: bool = True
+    device: str = ""
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,10 @@ class _Checked:
 
 
 class Lane:
-    """Runs in its own thread; everything it learns goes to ``emit``. ``timed``: has the device a clock?"""
+    """Runs in its own thread; everything it learns goes to ``emit``.
+
+    ``timed``: has the device a clock? ``share``: of the variants, so many are this device's if all are equally fast.
+    """
 
     def __init__(
         self,
@@ -57,6 +60,7 @@ class Lane:
         emit: Callable[[Outcome], None],
         *,
         timed: bool,
+        share: int,
         announce: Callable[[str], None],
     ) -> None:
         self._supervisor = supervisor
@@ -66,7 +70,7 @@ class Lane:
         self._emit = emit
         self._announce = announce
         self._timed = timed
-        self._pool = TimingPool(options.timing, supervisor.sample_all)
+        self._pool = TimingPool(options.timing, supervisor.sample_all, share)
         self._checked: dict[str, _Checked] = {}
         self._failed: set[str] = set()
 
@@ -228,7 +232,8 @@ class Lane:
             return
         track, ratio = (self._pool.track(label), self._pool.ratio(label)) if timed else (None, None)
         verification, counters = checked.answer.verification, checked.answer.counters
-        self._emit(Outcome(label, status, reason, verification, counters, track, ratio))
+        device = self._supervisor.device
+        self._emit(Outcome(label, status, reason, verification, counters, track, ratio, device))
 
     def _fail(self, label: str, error: GpuprofError | MemoryError, reported: bool) -> None:
         self._failed.add(label)

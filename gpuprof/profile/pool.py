@@ -79,12 +79,16 @@ class Track:
 class TimingPool:
     """Tracks and rounds. ``sample`` asks the device for several turns and hands out their answers in order.
 
-    Errors of a variant are raised with its label in ``running``.
+    Errors of a variant are raised with its label in ``running``. ``size`` is how many variants it takes at a time.
     """
 
     def __init__(
-        self, options: TimingOptions, sample: Callable[[Sequence[Sample]], Generator[Sampled, None, None]]
+        self,
+        options: TimingOptions,
+        sample: Callable[[Sequence[Sample]], Generator[Sampled, None, None]],
+        size: int = ROUND_SIZE,
     ) -> None:
+        self._size = max(1, min(size, ROUND_SIZE))
         self._options = options
         self._sample = sample
         self._tracks: dict[str, Track] = {}
@@ -117,8 +121,8 @@ class TimingPool:
 
     @property
     def is_full(self) -> bool:
-        """Are there as many as a round takes? Then more variants would only hold memory."""
-        return len(self._active) >= ROUND_SIZE
+        """Are there as many as it takes? Then more variants would only hold memory, or be another device's work."""
+        return len(self._active) >= self._size
 
     @property
     def labels(self) -> frozenset[str]:

@@ -173,6 +173,7 @@ class _Conductor:
                 self._options,
                 self._events.put,
                 timed=name != "emulated",
+                share=-(-variants // len(names)),
                 announce=lambda label: self._events.put(Announced(label)),
             )
             threading.Thread(target=_run_lane, args=(lane, self._events.put), name=name, daemon=True).start()

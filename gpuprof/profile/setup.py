@@ -124,7 +124,7 @@ def prepare_run(experiment: Experiment, options: RunOptions) -> Setup:
         devices=devices,
         default_arch=arch.arch,
         explicit_arch=options.arch,
-        environment=environment_of(tools, devices.kind, devices.gpus[0] if devices.gpus else None, options.command),
+        environment=environment_of(tools, devices.kind, devices.gpus, options.command),
         notes=notes,
         support_arch=gpu.arch if gpu else None,
         monitor=monitor,

@@ -44,6 +44,11 @@ class DeviceSupervisor:
         self._child: ChildProcess | None = None
         self._replaced = False
 
+    @property
+    def device(self) -> str:
+        """The device's name: ``emulated`` or ``gpu:N``."""
+        return self._open_request.device
+
     def open(self) -> DeviceDescription:
         """Start the worker and open the device; raises MissingDeviceError and its kin."""
         self._child, self._first = self._first or ChildProcess(self._module), None

@@ -141,12 +141,18 @@ def _peak(name: str) -> Callable[[Row], str]:
     return lambda row: units.show(row.result.modelled.get(name), "percent")
 
 
+def _device(row: Row) -> str:
+    return row.result.timing.device if row.result.timing is not None else units.NOTHING
+
+
 VARIANT = Head("variant", "variant", ALWAYS, lambda row: row.result.variant, right=False, shrink_to=12)
 STATUS = Head("status", "status", ALWAYS, lambda row: status_word(row.result), right=False, shrink_to=7)
 REGISTERS = Head("registers", "regs", 80, value_text("registers"))
 SPILLS = Head("spill bytes", "spill", 40, value_text("spill_bytes"), hide=("0",))
 SHARED = Head("shared bytes", "smem", 45, value_text("shared_bytes"), hide=("0",))
 OCCUPANCY = Head("occupancy", "occupancy", 60, _occupancy)
+#: Where a run used several GPUs: on which one a row was timed.
+DEVICE = Head("device", "device", 88, _device, right=False)
 MAX_ABS = Head("max |diff|", "max\n|diff|", 70, value_text("max_abs"))
 
 TIMED: tuple[Head, ...] = (

@@ -10,6 +10,7 @@ from gpuprof.report.columns import (
     BUILT,
     COUNTED,
     COUNTED_BESIDE_TIMES,
+    DEVICE,
     SASS,
     STATUS_STYLES,
     TIMED,
@@ -65,6 +66,8 @@ def heads_for(run: Run, *, sass: bool = False) -> tuple[Head, ...]:
     counted = any(result.counters is not None or result.ncu is not None for result in run.results)
     if timed:
         heads = (*TIMED, *COUNTED_BESIDE_TIMES) if counted else TIMED
+        if len({result.timing.device for result in run.results if result.timing is not None}) > 1:
+            heads = (*heads[:2], DEVICE, *heads[2:])
     else:
         heads = COUNTED if counted else BUILT
     return (*heads, *SASS) if sass else heads

@@ -19,7 +19,7 @@ def _origin(run: Run) -> str:
     timed = sorted({result.timing.protocol for result in run.results if result.timing})
     counted = [counters for result in run.results if (counters := result.counters or result.ncu) is not None]
     if timed:
-        text = f"measured: timed {' and '.join(timed)} on {environment.gpu or 'the GPU'}"
+        text = f"measured: timed {' and '.join(timed)} on {_gpus(environment)}"
         return text + (", counted by Nsight Compute" if any(result.ncu for result in run.results) else "")
     if not counted:
         return "built only: nothing was launched"
@@ -29,6 +29,13 @@ def _origin(run: Run) -> str:
     if any(result.ncu for result in run.results):
         return f"counted on the emulator, and by Nsight Compute on {environment.gpu or 'the GPU'}{_sampled(counted)}"
     return f"counted on the emulator (no GPU, so no times){_sampled(counted)}"
+
+
+def _gpus(environment: Environment) -> str:
+    if len(environment.gpus) < 2:
+        return environment.gpu or "the GPU"
+    names = {name: environment.gpus.count(name) for name in environment.gpus}
+    return " and ".join(f"{count} {name}" if count > 1 else name for name, count in names.items())
 
 
 def _sampled(counted: list[Counters]) -> str:

@@ -35,6 +35,7 @@ class Environment:
     device: str  #: ``gpu`` or ``emulated`` or ``none``
     gpu: str | None = None
     gpu_uuid: str | None = None
+    gpus: tuple[str, ...] = ()  #: where a run used several: the name of each, the first one's the same as ``gpu``
     compute_capability: str | None = None
     driver: str | None = None
     nvcc: str | None = None
@@ -113,6 +114,7 @@ class Timing:
     speedup_interval: tuple[float, float] | None = None
     comparison: str | None = None  #: ``faster``, ``slower``, ``same``, ``unclear``
     stopped_by: str = ""  #: ``samples``, ``noise``, ``plateau``, ``time``
+    device: str = ""  #: ``gpu:1``; the baseline that it is compared with was timed there too
     warnings: tuple[str, ...] = ()
 
 

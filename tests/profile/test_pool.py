@@ -142,6 +142,16 @@ def test_a_clock_that_stands_where_it_was_needs_no_more_warm_up(
     assert len(clock.order) == 1 + warming + 2  # a later turn takes 50 / 25 samples
 
 
+def test_a_pool_is_full_with_its_device_s_share() -> None:
+    pool = TimingPool(FIXED, Clock(dict.fromkeys("abc", 1.0)), size=2)
+    pool.add("a", None, None)
+    assert not pool.is_full
+    pool.add("b", None, None)
+    assert pool.is_full
+    pool.remove("a")
+    assert not pool.is_full
+
+
 def test_an_error_names_the_variant_that_was_running() -> None:
     def broken(requests: Sequence[Sample]) -> Generator[Sampled, None, None]:
         for request in requests:

@@ -108,6 +108,7 @@ def test_two_devices_share_the_variants_and_compare_each_with_its_own_baseline(c
         timing = table[f"scale/F={number}.0"].timing
         assert timing is not None
         assert timing.speedup == pytest.approx(number)
+    assert {row.timing.device for row in found.results if row.timing} <= {"gpu:0", "gpu:1"}
 
 
 def test_timing_may_wait_for_the_builds(config: Path) -> None:

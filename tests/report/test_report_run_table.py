@@ -102,6 +102,20 @@ def test_the_fastest_of_a_long_sweep_are_named() -> None:
     assert "fastest" not in short
 
 
+def test_several_gpus_are_named_and_each_row_says_where_it_was_timed() -> None:
+    run = sweep(read_run(DATA / "gpu_run.json"), ["a", "b"])
+    rows = [
+        replace(row, timing=replace(row.timing, device=f"gpu:{n}")) for n, row in enumerate(run.results) if row.timing
+    ]
+    run = replace(run, results=tuple(rows), environment=replace(run.environment, gpus=("NVIDIA H200",) * 2))
+    text = render(run, 100)
+    assert "timed cold on 2 NVIDIA H200" in text
+    lines = [line.split() for line in text.splitlines()]
+    assert [line[2] for line in lines if line[:1] in (["a"], ["b"])] == ["gpu:0", "gpu:1"]
+    mixed = replace(run, environment=replace(run.environment, gpus=("NVIDIA H200", "NVIDIA L4")))
+    assert "timed cold on NVIDIA H200 and NVIDIA L4" in render(mixed, 100)
+
+
 def test_coverages_of_many_kinds_are_one_line() -> None:
     run = sweep(read_run(DATA / "gpu_run.json"), TILES)
     check = run.results[0].verification
