@@ -226,7 +226,25 @@ def nvbench_verdict(table: str) -> str:
     )
 
 
-def index(pages: dict[str, tuple[Run, ...]], sessions: Sessions) -> Iterator[str]:
+class Standing:
+    """The index as it stands: what these sessions did not measure again is kept from it."""
+
+    def __init__(self, path: Path) -> None:
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        head, *sections = text.split("\n## ")
+        self._rows = [line for line in head.splitlines() if line.startswith("| [")]
+        self._sections = {part.split("\n", 1)[0]: f"## {part}".rstrip("\n") + "\n" for part in sections}
+
+    def rows(self, name: str) -> list[str]:
+        """The rows of a config."""
+        return [row for row in self._rows if row.startswith(f"| [{name}](")]
+
+    def section(self, title: str) -> str | None:
+        """A summary, by its title."""
+        return self._sections.get(title)
+
+
+def index(pages: dict[str, tuple[Run, ...]], sessions: Sessions, standing: Standing) -> Iterator[str]:
     """The lines of README.md."""
     yield from (
         "# Measured on a GPU",
@@ -237,12 +255,15 @@ def index(pages: dict[str, tuple[Run, ...]], sessions: Sessions) -> Iterator[str
         "| config | question | sizes | verified |",
         "| :--- | :--- | :--- | ---: |",
     )
-    for name, runs in pages.items():
-        yield from (index_row(name, run) for run in runs)
+    for entry in configs():
+        runs = pages.get(entry.stem)
+        yield from (index_row(entry.stem, run) for run in runs) if runs else standing.rows(entry.stem)
     yield ""
     for section in SECTIONS:
         if path := sessions.find(section.file):
             yield section_text(section, path, sessions.machine(path))
+        elif kept := standing.section(section.title):
+            yield kept
 
 
 def main() -> None:
@@ -259,7 +280,9 @@ def main() -> None:
     if path := sessions.find(COUNTERS_FILE):
         text = without_folders(path.read_text(encoding="utf-8"))
         (options.target / COUNTERS_PAGE).write_text(text, encoding="utf-8")
-    (options.target / "README.md").write_text("\n".join(index(pages, sessions)).rstrip("\n") + "\n", encoding="utf-8")
+    readme = options.target / "README.md"
+    lines = index(pages, sessions, Standing(readme))
+    readme.write_text("\n".join(lines).rstrip("\n") + "\n", encoding="utf-8")
     print(f"{len(pages)} pages and README.md in {options.target}")
 
 
