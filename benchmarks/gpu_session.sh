@@ -115,7 +115,7 @@ for part in "$@"; do
         ;;
     ncu) STEP_TIMEOUT=120 step ncu python3 benchmarks/ncu_session.py "$out/ncu" --seconds 75 ;;
     tuner) step tuner python3 benchmarks/kernel_tuner.py --out "$out" ;;
-    kill) STEP_TIMEOUT=120 step kill python3 benchmarks/kill_resume.py --kills 30 --lanes 3 ;;
+    kill) STEP_TIMEOUT=200 step kill python3 benchmarks/kill_resume.py --kills 30 --lanes 3 --config benchmarks/tuner_gemm.yaml ;;
     overlap) STEP_TIMEOUT=60 step overlap python3 benchmarks/overlap.py ;;
     *)
         if [ -f "configs/$part.yaml" ]; then config "$part" "$part" --max-noise 1 --timeout 3; else
