@@ -111,6 +111,15 @@ def test_two_devices_share_the_variants_and_compare_each_with_its_own_baseline(c
     assert {row.timing.device for row in found.results if row.timing} <= {"gpu:0", "gpu:1"}
 
 
+@pytest.mark.parametrize("overlap", [True, False])
+def test_a_device_with_a_single_variant_times_the_baseline_for_it(config: Path, overlap: bool) -> None:
+    options = RunOptions(variants=("scale/F=1.0", "scale/F=2.0"), overlap=overlap)
+    found = run(config, options, devices=("gpu:0", "gpu:1"))
+    second = rows(found)["scale/F=2.0"].timing
+    assert second is not None
+    assert second.speedup == pytest.approx(2.0)
+
+
 def test_timing_may_wait_for_the_builds(config: Path) -> None:
     found = run(config, RunOptions(variants=("scale/F=1.0", "does_not_build"), overlap=False))
     assert [row.status for row in found.results] == [Status.OK, Status.BUILD_FAILED]
