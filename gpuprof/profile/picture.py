@@ -14,12 +14,16 @@ PICTURE_ROWS = 8
 PICTURE_COLUMNS = 32
 #: An extent that holds at most this share of its axis is an edge or a corner.
 EDGE_SHARE = 0.25
+#: A form is named when this share of it is wrong: some wrong values are right by chance.
+MOSTLY = 0.75
+#: Smaller squares have no diagonal worth a word.
+LEAST_SQUARE = 4
 #: A flat output at least this long is drawn as rows.
 FLAT_ROW = 32
 
 
 def where_wrong(wrong: NDArray[np.bool_]) -> str:
-    """One word or two for a mask of wrong elements: none, all, one element, corner, edge, stripe, block, scattered."""
+    """A word or two for a mask of wrong elements: none, all, one element, a corner, an edge, stripes, scattered ..."""
     count = int(np.count_nonzero(wrong))
     if count == 0:
         return "none"
@@ -29,13 +33,31 @@ def where_wrong(wrong: NDArray[np.bool_]) -> str:
         return "one element"
     plane = _as_plane(wrong)
     rows, columns = np.flatnonzero(plane.any(axis=1)), np.flatnonzero(plane.any(axis=0))
-    return _box_word(plane, rows, columns) or _stripe_word(rows, columns, plane) or "scattered"
+    return _diagonal_word(plane) or _box_word(plane, rows, columns) or _stripe_word(rows, columns, plane) or "scattered"
+
+
+def _diagonal_word(plane: NDArray[np.bool_]) -> str | None:
+    """What is said of a square by its diagonal: a transposed matrix is right there alone, a mask wrong on one side."""
+    size = plane.shape[0]
+    if size < LEAST_SQUARE or plane.shape[1] != size:
+        return None
+    diagonal = np.eye(size, dtype=np.bool_)
+    if np.array_equal(plane, diagonal):
+        return "the diagonal"
+    if np.count_nonzero(plane & diagonal) == 0 and np.count_nonzero(plane) >= MOSTLY * (size * size - size):
+        return "all but the diagonal: transposed?"
+    triangles = {"upper triangle": np.triu(np.ones_like(plane)), "lower triangle": np.tril(np.ones_like(plane))}
+    for name, triangle in triangles.items():
+        inside = np.count_nonzero(plane & triangle)
+        if inside == np.count_nonzero(plane) and inside >= MOSTLY * (size * size - size) / 2:
+            return name
+    return None
 
 
 def _box_word(plane: NDArray[np.bool_], rows: NDArray[np.intp], columns: NDArray[np.intp]) -> str | None:
     """The word when the wrong elements fill one box (three quarters of it at least), else None."""
     box = plane[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
-    if np.count_nonzero(box) * 4 < box.size * 3:
+    if np.count_nonzero(box) < MOSTLY * box.size:
         return None
     across, along = _position(rows, plane.shape[0]), _position(columns, plane.shape[1])
     if across == along == "whole":
@@ -74,7 +96,7 @@ def _stripe_word(rows: NDArray[np.intp], columns: NDArray[np.intp], plane: NDArr
         return "stripes (columns)" + _distance(columns)
     flat = np.flatnonzero(plane.reshape(-1))
     steps = np.unique(np.diff(flat))
-    return f"every {int(steps[0])}th element" if steps.size == 1 and steps[0] > 1 else None
+    return f"one element in {int(steps[0])}" if steps.size == 1 and steps[0] > 1 else None
 
 
 def _distance(indices: NDArray[np.intp]) -> str:

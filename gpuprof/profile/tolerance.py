@@ -37,7 +37,8 @@ def default_tolerance(dtype: str, reduction: int, want: NDArray[np.generic]) -> 
     epsilon = float(np.finfo(kind).eps)
     rtol = epsilon * (BASE_ULPS + SAFETY * max(1, reduction) ** 0.5)
     largest = _largest(want)
-    rule = f"{dtype}, {reduction:,} terms: rtol {rtol:.1e} of the element and of the largest"
+    terms = f"{reduction:,} term{'s' * (reduction != 1)}"
+    rule = f"{dtype}, {terms}: rtol {rtol:.1e} of the element and of the largest"
     return Tolerance(rtol, rtol * largest, rule)
 
 

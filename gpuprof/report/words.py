@@ -98,15 +98,16 @@ def _tools(environment: Environment) -> Iterator[str]:
 
 
 def describe_difference(result: Result) -> Iterator[str]:
-    """The first wrong element, how many there are, and where."""
+    """The first wrong element, how many there are, and where: what of it the row's reason does not say already."""
     verification = result.verification
     if verification is None or verification.verdict != "differs":
         return
     first = verification.first_difference
     if first is not None:
-        index = ", ".join(str(n) for n in first.index)
-        yield f"first at {first.buffer}[{index}]: got {first.got}, want {first.want}"
-    if verification.wrong:
-        place = f" ({verification.where_wrong})" if verification.where_wrong else ""
-        yield f"{verification.wrong:,} of {verification.checked:,} checked elements differ{place}"
+        place = f"{first.buffer}[{', '.join(str(n) for n in first.index)}]"
+        if place not in (result.reason or ""):
+            yield f"first at {place}: got {first.got}, want {first.want}"
+    count = f"{verification.wrong:,} of {verification.checked:,} checked elements differ"
+    if verification.wrong and count not in (result.reason or ""):
+        yield count + (f" ({verification.where_wrong})" if verification.where_wrong else "")
     yield from verification.picture

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 from gpuprof.experiment.model import Buffer, Fill, Tolerance
 from gpuprof.profile.comparing import Comparer
@@ -101,6 +102,26 @@ def test_where_wrong_names_the_shape(word: str) -> None:
     mask = np.zeros((64, 64), np.bool_)
     mask[MASKS[word]] = True
     assert where_wrong(mask) == word
+
+
+@pytest.mark.parametrize(
+    ("word", "mask"),
+    [
+        ("the diagonal", np.eye(64, dtype=np.bool_)),
+        ("all but the diagonal: transposed?", ~np.eye(64, dtype=np.bool_)),
+        ("upper triangle", np.triu(np.ones((64, 64), np.bool_))),
+        ("lower triangle", np.tril(np.ones((64, 64), np.bool_), -1)),
+    ],
+)
+def test_where_wrong_knows_a_square_s_diagonal(word: str, mask: NDArray[np.bool_]) -> None:
+    assert where_wrong(mask) == word
+    assert where_wrong(np.vstack([mask, np.zeros((1, 64), np.bool_)])) != word  # no square
+
+
+def test_wrong_elements_at_a_distance() -> None:
+    flat = np.zeros(64 * 64, np.bool_)
+    flat[5::67] = True
+    assert where_wrong(flat.reshape(64, 64)) == "one element in 67"
 
 
 def test_scattered_and_none() -> None:

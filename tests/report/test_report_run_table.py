@@ -18,7 +18,7 @@ from gpuprof.report.console import make_console
 from gpuprof.report.run_table import render_run
 from gpuprof.results import metrics
 from gpuprof.results.json import from_json, read_run, to_json
-from gpuprof.results.model import Counters, Result, Run, Status, Verification
+from gpuprof.results.model import Counters, Difference, Result, Run, Status, Verification
 
 HERE = Path(__file__).parent
 DATA = HERE.parent / "results" / "data"
@@ -114,6 +114,20 @@ def test_several_gpus_are_named_and_each_row_says_where_it_was_timed() -> None:
     assert [line[2] for line in lines if line[:1] in (["a"], ["b"])] == ["gpu:0", "gpu:1"]
     mixed = replace(run, environment=replace(run.environment, gpus=("NVIDIA H200", "NVIDIA L4")))
     assert "timed cold on NVIDIA H200 and NVIDIA L4" in render(mixed, 100)
+
+
+def test_a_difference_is_told_once_and_drawn() -> None:
+    run = read_run(DATA / "gpu_run.json")
+    first = Difference("C", (3, 4), 1.0, 2.0)
+    check = Verification("differs", 1.0, 1.0, 64, 64, wrong=8, where_wrong="bottom edge", picture=("..", "xx"))
+    row = replace(run.results[0], status=Status.DIFFERS, verification=replace(check, first_difference=first))
+    reason = "8 of 64 checked elements differ (bottom edge), first C[3, 4]: got 1.0, want 2.0"
+    told = render(replace(run, results=(replace(row, reason=reason),)), 140)
+    assert told.count("checked elements differ") == told.count("C[3, 4]") == 1
+    assert "    xx" in told
+    other = render(replace(run, results=(replace(row, reason="input A was changed"),)), 140)
+    assert "first at C[3, 4]: got 1.0, want 2.0" in other
+    assert "8 of 64 checked elements differ (bottom edge)" in other
 
 
 def test_coverages_of_many_kinds_are_one_line() -> None:
