@@ -26,7 +26,7 @@ from gpuprof.report.ncu_table import ncu_columns
 from gpuprof.report.tables import print_columns
 from gpuprof.report.verdict import verdict
 from gpuprof.report.words import coverage_lines, describe_difference, head_lines
-from gpuprof.results.model import Run, Status
+from gpuprof.results.model import Result, Run, Status
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 #: From so many timed variants on, the fastest are named below the table.
 LONG_SWEEP = 10
 SHOWN_FASTEST = 3
+#: So many failures are told in full; of further ones a line for each kind.
+SHOWN_FAILURES = 10
 
 
 def render_run(run: Run, console: Console, *, sass: bool = False) -> None:
@@ -103,12 +105,17 @@ def _failures(run: Run) -> Iterator[tuple[str, str]]:
     failed = [result for result in run.results if result.status is not Status.OK]
     if failed:
         yield "", ""
-    for result in failed:
+    for result in failed[:SHOWN_FAILURES]:
         style = "yellow" if result.status is Status.SKIPPED else "red"
-        reason = (result.reason or "no reason was recorded").rstrip()
-        yield style, f"{result.variant}: {status_word(result)}: {reason}"
+        yield style, f"{result.variant}: {status_word(result)}: {_reason(result)}"
         for line in describe_difference(result):
             yield "", f"    {line}"
+    rest = ((r.variant, f"{status_word(r)}: {_reason(r).splitlines()[0]}") for r in failed[SHOWN_FAILURES:])
+    yield from (("red", line) for line in grouped(rest, len(run.results)))
+
+
+def _reason(result: Result) -> str:
+    return (result.reason or "").rstrip() or "no reason was recorded"
 
 
 def _verdicts(run: Run) -> Iterator[tuple[str, str]]:

@@ -130,6 +130,18 @@ def test_a_difference_is_told_once_and_drawn() -> None:
     assert "8 of 64 checked elements differ (bottom edge)" in other
 
 
+def test_many_failures_are_told_in_full_ten_times_and_then_by_kind() -> None:
+    run = sweep(read_run(DATA / "gpu_run.json"), [f"v/N={n}" for n in range(40)])
+    rows = [
+        replace(row, status=Status.DIFFERS if n % 2 else Status.BUILD_FAILED, reason=f"{n} of 64 differ\nmore of it")
+        for n, row in enumerate(run.results)
+    ]
+    text = render(replace(run, results=tuple(rows)), 200)
+    assert text.count("more of it") == 10
+    assert "15 of 40 variants (v/N=10, v/N=12, v/N=14, v/N=16 and 11 more): build failed: 10 to 38 of 64 differ" in text
+    assert "v/N=17 and 11 more): differs: 11 to 39 of 64 differ" in text
+
+
 def test_coverages_of_many_kinds_are_one_line() -> None:
     run = sweep(read_run(DATA / "gpu_run.json"), TILES)
     check = run.results[0].verification
