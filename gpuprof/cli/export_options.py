@@ -48,6 +48,9 @@ def takes_stdout(targets: Mapping[str, str]) -> bool:
     return "-" in targets.values()
 
 
+sort_option = click.option(
+    "--sort", metavar="VALUE", help="Order the rows by time, registers, gflops ...; -VALUE: largest first."
+)
 history_option = click.option(
     "--history", "history_file", metavar="FILE", help="The history's file [default: the user's data folder]."
 )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gpuprof.cli.export_options import sort_option
 from gpuprof.cli.ncu_options import ncu_options, ncu_options_of
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
 @click.option("--csv", "csv_file", type=_FILE, metavar="FILE", help="Write the table as CSV.")
 @click.option("--markdown", "markdown_file", type=_FILE, metavar="FILE", help="Write the table as Markdown.")
 @click.option("--html", "html_file", type=_FILE, metavar="FILE", help="Write the run as one HTML page.")
+@sort_option
 @click.option("--sass", is_flag=True, help="Add columns of machine-code facts.")
 @ncu_options
 @click.option("--check", is_flag=True, help="Exit with 1 when an expectation of the YAML does not hold.")
@@ -59,12 +61,14 @@ def command(config: str, **flags: Any) -> None:
     variant failed or differed; 2: the command or the YAML is wrong; 3: a tool or device is missing; 130: interrupted.
     """
     from gpuprof.cli.head_start import head_start
+    from gpuprof.results.order import parse_order
 
     options = _options(flags)
+    order = parse_order(flags["sort"]) if flags["sort"] else None
     with head_start(options.devices) as worker:
         run, said = _run(config, flags, options, worker)
     run = _store(run, flags)
-    _print(run, flags, said)
+    _print(order.of(run) if order else run, flags, said)
     raise click.exceptions.Exit(exit_code(run, check=flags["check"]))
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import click
 
-from gpuprof.cli.export_options import export_options, history_option, takes_stdout, targets_of
+from gpuprof.cli.export_options import export_options, history_option, sort_option, takes_stdout, targets_of
 
 
 @click.command()
 @click.argument("run", metavar="RUN|FILE.json")
 @click.option("--sass", is_flag=True, help="Add the columns of the machine code.")
+@sort_option
 @history_option
 @export_options("json", "csv", "markdown", "html")
-def command(run: str, sass: bool, history_file: str | None, **exports: str | None) -> None:
+def command(run: str, sass: bool, sort: str | None, history_file: str | None, **exports: str | None) -> None:
     """Print a stored run again.
 
     RUN is an identifier of gpuprof history (its first letters do), an experiment's name for its newest run,
@@ -21,10 +22,13 @@ def command(run: str, sass: bool, history_file: str | None, **exports: str | Non
     from gpuprof.report.console import make_console
     from gpuprof.report.exports import write_exports
     from gpuprof.report.run_table import render_run
+    from gpuprof.results.order import parse_order
     from gpuprof.results.reference import load_run
 
     targets = targets_of(exports)
+    order = parse_order(sort) if sort else None
     found = load_run(run, history_file)
+    found = order.of(found) if order else found
     if not takes_stdout(targets):
         render_run(found, make_console(), sass=sass)
     write_exports(found, targets)
