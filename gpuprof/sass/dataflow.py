@@ -30,8 +30,8 @@ class Dataflow:
 
     graph: Graph
     roles: list[Roles] = field(default_factory=list)
-    #: chains of accumulation by opcode and stretch of code, as ``loops.chain_lengths`` keeps them
-    chains: dict[tuple[str, tuple[int, int, int]], list[int]] = field(default_factory=dict)
+    #: chains of accumulation by opcode and stretch of code: the indices of each, as ``loops`` keeps them
+    chains: dict[tuple[str, tuple[int, int, int]], list[list[int]]] = field(default_factory=dict)
     _at_entry: dict[tuple[int, Register], Definitions] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

@@ -165,20 +165,43 @@ def _unrolling(graph: Graph, flow: Dataflow, loop: Loop, math: str) -> Unrolling
     """Chains of accumulation within one iteration: how many, and how long."""
     if math not in _ACCUMULATING:
         return None
-    lengths = chain_lengths(graph, flow, graph.indices(graph.own_blocks(loop)), math)
+    chains = _chains_of(graph, flow, graph.indices(graph.own_blocks(loop)), math)
+    lengths = [len(chain) for chain in chains]
     if not lengths:
         return None
     steps, count = max(lengths), len(lengths)
-    total = sum(lengths)
-    if any(length != steps for length in lengths):
-        return Unrolling(steps, count, f"{count} chains of {math}, the longest {steps}: {total} per iteration")
+    if any(length != steps for length in lengths) or not all(_is_carried(graph, flow, loop, one) for one in chains):
+        return Unrolling(steps, count, _chains_text(math, lengths))
     tiled = any(block_has_barrier(graph, block) for block in loop.blocks)
     noun = "k-step" if tiled else "step"
-    many = f"{steps} {noun}{'s' if steps != 1 else ''} x {count} {math} = {total} per iteration"
+    many = f"{steps} {noun}{'s' if steps != 1 else ''} x {count} {math} = {sum(lengths)} per iteration"
     if steps == 1:
         return Unrolling(1, count, f"{many}: not unrolled")
+    if not all(_is_one_line(graph, chain) for chain in chains):
+        return Unrolling(steps, count, many)
     how = "fully unrolled" if tiled and not loop.children else f"unrolled {steps} times"
     return Unrolling(steps, count, f"{many}: {how}")
+
+
+def _chains_text(math: str, lengths: Sequence[int]) -> str:
+    """What is said of chains that are no steps of one sum."""
+    if max(lengths) == 1:
+        return f"{len(lengths)} {math} per iteration, not a sum over iterations"
+    chains = "1 chain" if len(lengths) == 1 else f"{len(lengths)} chains"
+    return f"{chains} of {math}, the longest {max(lengths)}: {sum(lengths)} per iteration"
+
+
+def _is_carried(graph: Graph, flow: Dataflow, loop: Loop, chain: Sequence[int]) -> bool:
+    """Whether a chain goes on with what an iteration before left: a quotient's chain, say, begins anew each time."""
+    before = {index for block in loop.blocks for index in range(graph.blocks[block].start, graph.blocks[block].end)}
+    sites = (flow.definitions(chain[0], one).sites for one in _addends(graph.function.instructions[chain[0]]))
+    return any(site in before and site >= chain[0] for found in sites for site in found)
+
+
+def _is_one_line(graph: Graph, chain: Sequence[int]) -> bool:
+    """Whether one source line made all of a chain, as an unrolled loop does; true where no lines are known."""
+    sources = {graph.function.instructions[index].source for index in chain}
+    return len({(one.file, one.line) for one in sources if one is not None}) < 2
 
 
 def block_has_barrier(graph: Graph, block: int) -> bool:
@@ -188,17 +211,22 @@ def block_has_barrier(graph: Graph, block: int) -> bool:
 
 
 def chain_lengths(graph: Graph, flow: Dataflow, indices: Sequence[int], math: str) -> list[int]:
-    """Lengths of the chains in which one result of ``math`` goes into the next, in code order. Kept in ``flow``."""
+    """Lengths of the chains in which one result of ``math`` goes into the next, in code order."""
+    return [len(chain) for chain in _chains_of(graph, flow, indices, math)]
+
+
+def _chains_of(graph: Graph, flow: Dataflow, indices: Sequence[int], math: str) -> list[list[int]]:
+    """Those chains, as the indices of their instructions. Kept in ``flow``."""
     key = (math, (indices[0], indices[-1], len(indices)) if indices else (0, 0, 0))
     if key not in flow.chains:
         flow.chains[key] = _chains(graph, flow, indices, math)
     return flow.chains[key]
 
 
-def _chains(graph: Graph, flow: Dataflow, indices: Sequence[int], math: str) -> list[int]:
+def _chains(graph: Graph, flow: Dataflow, indices: Sequence[int], math: str) -> list[list[int]]:
     code = graph.function.instructions
-    chains: list[int] = []
-    chain_of: dict[Register, int] = {}  # register -> the chain whose last result it holds
+    chains: list[list[int]] = []
+    chain_of: dict[Register, list[int]] = {}  # register -> the chain whose last result it holds
     for index in indices:
         instruction = code[index]
         writes = flow.roles[index].writes
@@ -208,9 +236,9 @@ def _chains(graph: Graph, flow: Dataflow, indices: Sequence[int], math: str) -> 
             continue
         chain = next((chain_of[one] for one in _addends(instruction) if one in chain_of), None)
         if chain is None:
-            chain = len(chains)
-            chains.append(0)
-        chains[chain] += 1
+            chain = []
+            chains.append(chain)
+        chain.append(index)
         for register in writes:
             chain_of.pop(register, None)
         chain_of[writes[0]] = chain

@@ -14,6 +14,7 @@ from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.model import Instruction, Operand, OperandKind
 from gpuprof.sass.opcodes import guarded, is_conditional_branch
 from gpuprof.sass.origins import Origins, Tracer
+from gpuprof.sass.replay import Replay, Way
 from gpuprof.sass.roles import Register
 
 _COMPARES = frozenset(("ISETP", "UISETP"))
@@ -23,14 +24,19 @@ _INVERSE = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "E
 _SWAPPED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
 _SIGNS = {"LT": "<", "LE": "<=", "GT": ">", "GE": ">=", "NE": "!=", "EQ": "=="}
 _DEEPEST = 24
+_WORD = 1 << 32
 _DATA = {OperandKind.REGISTER: "R", OperandKind.UNIFORM: "UR"}
 _FLAG = {OperandKind.PREDICATE: "P", OperandKind.UNIFORM_PREDICATE: "UP"}
 
 
 @dataclass(frozen=True)
 class Trip:
-    """``kind``: ``constant`` (``count`` full iterations, at most that many when other exits exist), ``run time``
-    (the bound is a value of the launch), ``data`` (an exit depends on loaded data), ``unknown``."""
+    """``kind``: ``constant`` (``count`` iterations, at most that many when other exits exist), ``run time`` (the bound
+    is a value of the launch), ``data`` (an exit depends on loaded data), ``unknown``.
+
+    ``count`` tells how often most of the loop's code runs: the last, unfinished iteration counts where the way out
+    stands behind most of it, and does not where it stands before. ``text`` reads as in ``for``: start, step, bound.
+    """
 
     kind: str
     count: int | None = None
@@ -63,9 +69,9 @@ class _Exit:
 def trip_of(loop: Loop, flow: Dataflow, tracer: Tracer) -> Trip:
     """The trip count of a loop, as far as its code tells."""
     analysis = _Analysis(loop, flow, tracer)
-    found = [one for one in (analysis.exit_of(block) for block in loop.exits) if one is not None]
+    found = [one for block in loop.exits for one in analysis.exits_of(block)]
     trips = [trip for trip in (analysis.trip(one) for one in found) if trip is not None]
-    several = len(loop.exits) > 1
+    several = len(loop.exits) > 1 or any(len(analysis.flags_of(block)) > 1 for block in loop.exits)
     for kind in ("constant", "run time"):
         of_kind = [trip for trip in trips if trip.kind == kind]
         if of_kind:
@@ -86,17 +92,20 @@ class _Analysis:
     def _range(self, block: int) -> range:
         return range(self.graph.blocks[block].start, self.graph.blocks[block].end)
 
-    def exit_of(self, block: int) -> _Exit | None:
-        """The compare behind the branch that ends ``block``."""
+    def exits_of(self, block: int) -> list[_Exit]:
+        """The compares behind the branch that ends ``block``, each of which leaves the loop by itself."""
         last = self.graph.blocks[block].end - 1
-        branch = self.code[last]
-        if not is_conditional_branch(branch):
-            return None
-        flag = _branch_flag(branch)
-        if flag is None:
-            return None
-        taken_stays = self._stays(branch)
-        return self._from_flag(block, last, flag, taken_stays != flag.negate)
+        flags = self.flags_of(block)
+        taken_stays = self._stays(self.code[last])
+        if len(flags) > 1 and not taken_stays:  # the branch leaves when all of its flags hold, and not for one alone
+            return []
+        found = (self._from_flag(block, last, flag, taken_stays != flag.negate) for flag in flags)
+        return [one for one in found if one is not None]
+
+    def flags_of(self, block: int) -> list[Operand]:
+        """The predicates that decide the branch at the end of ``block``."""
+        branch = self.code[self.graph.blocks[block].end - 1]
+        return _branch_flags(branch) if is_conditional_branch(branch) else []
 
     def _stays(self, branch: Instruction) -> bool:
         """Whether the branch, when taken, remains in the loop."""
@@ -122,9 +131,10 @@ class _Analysis:
                 continue
             last = self.graph.blocks[self.graph.block_of[site]].end - 1
             branch = self.code[last]
-            flag = _branch_flag(branch)
-            if flag is None or not is_conditional_branch(branch):
+            flags = _branch_flags(branch)
+            if len(flags) != 1 or not is_conditional_branch(branch):
                 continue
+            flag = flags[0]
             # The block that clears the flag goes on to the join when the branch is taken: taking it leaves the loop.
             register = (_FLAG[flag.kind], flag.index)
             inner = [one for one in self.flow.definitions(last, register).sites if one in self.inside]
@@ -176,10 +186,15 @@ class _Analysis:
         """What one iteration adds to phi(register)."""
         sites = self._phi_sites(register)
         inner = [site for site in sites if site in self.inside]
-        if len(inner) != 1:
+        if len(inner) != 1 or not self._runs_once(self.graph.block_of[inner[0]]):
             return None
         value = self._computed(inner[0], 0)
         return value.offset if value is not None and value.register == register else None
+
+    def _runs_once(self, block: int) -> bool:
+        """Whether each iteration runs ``block``, and once: it stands in no inner loop."""
+        inner = self.graph.loop_of(block)
+        return inner is not None and inner.number == self.loop.number and self.graph.always_runs(block, self.loop)
 
     def _phi_sites(self, register: Register) -> tuple[int, ...]:
         return self.flow.definitions(self.graph.blocks[self.loop.header].start, register).sites
@@ -197,22 +212,32 @@ class _Analysis:
         return not reads and self.code[site].opcode not in ("S2R", "CS2R")
 
     def trip(self, found: _Exit) -> Trip | None:
+        """The count where start, step and bound are constants, otherwise what they are."""
         step = self._step(found.induction.register)
         if step is None or step == 0:
             return None
         start = self._start(found.induction.register)
         bound = self._constant(found.compare, found.bound)
+        late = self._is_late(found.block)
+        # A test at the end sees the value of the iteration to come: step is added to what this iteration began with.
+        ahead = found.induction.offset - (step if late else 0)
         if start is not None and bound is not None and found.alone:
-            count = iterations(start + found.induction.offset, step, found.stay, bound)
+            count = iterations(start + found.induction.offset, step, found.stay, bound, unsigned=found.unsigned)
             if count is not None:
-                full = count + 1 if found.block in self.loop.latches else count
-                return Trip("constant", full, f"{start} by {step:+d} while {_SIGNS[found.stay]} {bound}", step=step)
+                text = f"{start} by {step:+d} while {_SIGNS[found.stay]} {_as_read(bound, found) - ahead}"
+                return Trip("constant", count + 1 if late else count, text, step=step)
         origins = self._bound_origins(found)
         if origins.loaded or origins.exchanged:
             return Trip("data", None, f"bound comes from {origins.words()}", step=step)
-        where = str(bound - found.induction.offset) if bound is not None else self._bound_words(found, origins)
+        where = str(_as_read(bound, found) - ahead) if bound is not None else self._bound_words(found, origins, ahead)
         first = str(start) if start is not None else "a run-time start"
         return Trip("run time", None, f"{first} by {step:+d} while {_SIGNS[found.stay]} {where}", step=step)
+
+    def _is_late(self, block: int) -> bool:
+        """Whether the way out at the end of ``block`` has most of an iteration's code before it."""
+        rest = [one for one in self.loop.blocks if one != block and self.graph.dominates(block, one)]
+        behind = sum(self.graph.blocks[one].length for one in rest)
+        return 2 * behind < sum(self.graph.blocks[one].length for one in self.loop.blocks)
 
     def _bound_origins(self, found: _Exit) -> Origins:
         file = _DATA.get(found.bound.kind)
@@ -220,10 +245,11 @@ class _Analysis:
             return Origins()
         return self.tracer.of_register(found.compare, (file, found.bound.index))
 
-    def _bound_words(self, found: _Exit, origins: Origins) -> str:
+    def _bound_words(self, found: _Exit, origins: Origins, ahead: int) -> str:
+        more = f" {-ahead:+d}".replace("+", "+ ").replace("-", "- ") if ahead else ""
         if found.bound.kind is OperandKind.CONSTANT:
-            return self.tracer.banks.name(found.bound.bank, int(found.bound.value or 0))
-        return f"{found.bound.text} (from {origins.words()})"
+            return self.tracer.banks.name(found.bound.bank, int(found.bound.value or 0)) + more
+        return f"{found.bound.text}{more} (from {origins.words()})"
 
     def _start(self, register: Register) -> int | None:
         outer = [site for site in self._phi_sites(register) if site not in self.inside]
@@ -264,6 +290,8 @@ class _Analysis:
 
     def from_origins(self) -> Trip:
         """No counter was found: say at least what the way out depends on."""
+        if (replayed := self._replayed()) is not None:
+            return replayed
         origins = [self.tracer.of_register(index, flag) for index, flag in self._exit_flags()]
         loaded = sorted({space for one in origins for space in one.loaded})
         if loaded or any(one.exchanged for one in origins):
@@ -271,42 +299,80 @@ class _Analysis:
             return Trip("data", None, f"leaves on data from {words}")
         if not origins or any(one.unknown for one in origins):
             return Trip("unknown", None, "no way out that is read as a condition")
+        if all(one == Origins() for one in origins):
+            return Trip("unknown", None, "leaves on a value made of constants, how often is not counted")
         return Trip("run time", None, f"leaves on {origins[0].words()}")
 
+    def _replayed(self) -> Trip | None:
+        """The count of a loop whose ways out depend on constants, by running what they depend on."""
+        once = [block for block in self.loop.blocks if self._runs_once(block)]
+        ways = [self._way(block) for block in self.loop.exits]
+        replay = Replay(
+            self.flow,
+            self.graph.blocks[self.loop.header].start,
+            frozenset(self.inside),
+            frozenset(index for block in once for index in self._range(block)),
+            lambda site, register: self._written_constant(site, register, 0),
+        )
+        left = replay.leaves(tuple(ways))
+        if left is None:
+            return None
+        done, branch = left
+        late = self._is_late(self.graph.block_of[branch])
+        return Trip("constant", done + 1 if late else done, "its counter depends on constants alone")
+
+    def _way(self, block: int) -> Way:
+        last = self.graph.blocks[block].end - 1
+        return Way(last, tuple(self.flags_of(block)), self._stays(self.code[last]))
+
     def _exit_flags(self) -> list[tuple[int, Register]]:
-        flags = []
+        flags: list[tuple[int, Register]] = []
         for block in self.loop.exits:
             last = self.graph.blocks[block].end - 1
-            flag = _branch_flag(self.code[last]) if is_conditional_branch(self.code[last]) else None
-            if flag is not None:
-                flags.append((last, (_FLAG[flag.kind], flag.index)))
+            flags.extend((last, (_FLAG[flag.kind], flag.index)) for flag in self.flags_of(block))
         return flags
 
 
-def iterations(start: int, step: int, stay: str, bound: int) -> int | None:
-    """How many successive values start, start+step, ... satisfy ``value stay bound``; None for no end."""
+def iterations(start: int, step: int, stay: str, bound: int, *, unsigned: bool = False) -> int | None:
+    """How many successive values start, start+step, ... satisfy ``value stay bound``; None for no end.
+
+    The values are 32-bit words; None too where they would run over their end before the relation fails.
+    """
+    lowest, highest = (0, _WORD - 1) if unsigned else (-_WORD // 2, _WORD // 2 - 1)
+    if unsigned:
+        start, bound = start % _WORD, bound % _WORD
     if stay == "EQ":
         return 1 if start == bound else 0
     if stay == "NE":
         distance = bound - start
         return distance // step if distance % step == 0 and distance // step >= 0 else None
-    if stay in ("GT", "GE"):
-        start, step, bound = -start, -step, -bound
-        stay = {"GT": "LT", "GE": "LE"}[stay]
-    if stay == "LE":
-        bound += 1
-    if start >= bound:
+    count = _steps_below(start, step, bound, stay) if stay in ("LT", "LE") else _steps_above(start, step, bound, stay)
+    return count if count is not None and lowest <= start + count * step <= highest else None
+
+
+def _steps_above(start: int, step: int, bound: int, stay: str) -> int | None:
+    return _steps_below(-start, -step, -bound, {"GT": "LT", "GE": "LE"}[stay])
+
+
+def _steps_below(start: int, step: int, bound: int, stay: str) -> int | None:
+    end = bound + 1 if stay == "LE" else bound
+    if start >= end:
         return 0
-    return -((start - bound) // step) if step > 0 else None
+    return -((start - end) // step) if step > 0 else None
 
 
-def _branch_flag(branch: Instruction) -> Operand | None:
-    """The predicate that decides a conditional branch; None when two do."""
+def _as_read(bound: int, found: _Exit) -> int:
+    """The bound as its compare reads it: a word without a sign for ``.U32``."""
+    return bound % _WORD if found.unsigned and found.stay not in ("EQ", "NE") else bound
+
+
+def _branch_flags(branch: Instruction) -> list[Operand]:
+    """The predicates that decide a conditional branch: its guard, and the one that BRA may have as an operand."""
+    flags = [branch.predicate] if guarded(branch) and branch.predicate is not None else []
     operand = branch.operands[0] if branch.opcode == "BRA" and len(branch.operands) > 1 else None
-    flag = operand if operand is not None and operand.kind in _FLAG else None
-    if guarded(branch):
-        return branch.predicate if flag is None else None
-    return flag
+    if operand is not None and operand.kind in _FLAG and not operand.is_zero:
+        flags.append(operand)
+    return flags
 
 
 def _constant_flag(instruction: Instruction) -> bool | None:
@@ -378,4 +444,4 @@ def _half_constant(instruction: Instruction) -> int | None:
 def _signed(value: int) -> int:
     """A 32-bit word as a signed number."""
     value &= 0xFFFFFFFF
-    return value - (1 << 32) if value >> 31 else value
+    return value - _WORD if value >> 31 else value

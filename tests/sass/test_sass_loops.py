@@ -137,7 +137,7 @@ def test_a_call_to_a_plain_label_leaves_the_loop() -> None:
     )
     (loop,) = facts.loops
     assert (loop.exits, loop.calls) == (1, ())
-    assert (loop.trip.kind, loop.trip.count) == ("constant", 4)  # the fifth pass leaves before the way back
+    assert (loop.trip.kind, loop.trip.count) == ("constant", 5)  # all that the fifth pass leaves out is the way back
 
 
 def test_a_cycle_with_two_entries_is_reported_and_not_called_a_loop() -> None:
@@ -166,3 +166,102 @@ def test_a_uniform_branch_of_sm_100_closes_a_loop() -> None:
     )
     (loop,) = facts.loops
     assert loop.trip.count == 32
+
+
+def test_a_way_out_before_most_of_the_code_counts_full_iterations() -> None:
+    work = "\n".join(["FFMA R5, R5, R6, R7"] * 5)
+    facts = analysed(
+        f"""MOV R0, RZ
+        .L_x_0:
+        IADD3 R0, R0, 0x1, RZ
+        ISETP.EQ.AND P0, PT, R0, 0x5, PT
+        @P0 BRA `(.L_x_1)
+        {work}
+        BRA `(.L_x_0)
+        .L_x_1:
+        EXIT"""
+    )
+    (loop,) = facts.loops
+    assert (loop.trip.count, loop.trip.text) == (4, "0 by +1 while != 4")
+
+
+@pytest.mark.parametrize(
+    ("body", "text", "count"),
+    [
+        ("IADD3 R0, R0, -0x3, RZ; ISETP.GT.AND P0, PT, R0, RZ, PT", "by -3 while > 0", 34),  # 100, 97, ..., 1
+        ("ISETP.GT.AND P0, PT, R0, 0x3, PT; IADD3 R0, R0, -0x3, RZ", "by -3 while > 0", 34),  # tested early
+        ("IADD3 R0, R0, 0x2, RZ; ISETP.LT.AND P0, PT, R0, c[0x0][0x160], PT", "by +2 while < c[0x0][0x160]", None),
+        ("ISETP.LT.AND P0, PT, R0, c[0x0][0x160], PT; IADD3 R0, R0, 0x2, RZ", "by +2 while < c[0x0][0x160] + 2", None),
+    ],
+)
+def test_the_text_reads_as_in_for(body: str, text: str, count: int | None) -> None:
+    lines = body.replace("; ", "\n")
+    facts = analysed(f"MOV R0, 0x64\n.L_x_0:\n{lines}\n@P0 BRA `(.L_x_0)\nEXIT")
+    (loop,) = facts.loops
+    assert (loop.trip.text, loop.trip.count) == (f"100 {text}", count)
+
+
+def test_a_branch_on_two_conditions_is_left_by_either() -> None:
+    """``@!P0 BRA P1``: it goes on while P0 is false and P1 is true."""
+    facts = analysed(
+        """MOV R0, RZ
+        .L_x_0:
+        IADD3 R0, R0, 0x1, RZ
+        ISETP.GE.U32.AND P0, PT, R0, 0x40, PT
+        LDG.E R5, [R2]
+        FSETP.LEU.AND P1, PT, R5, 100, PT
+        @!P0 BRA P1, `(.L_x_0)
+        EXIT"""
+    )
+    (loop,) = facts.loops
+    assert (loop.trip.count, loop.trip.at_most) == (64, True)
+
+
+def test_a_branch_that_needs_both_conditions_to_leave_has_no_count() -> None:
+    facts = analysed(
+        """MOV R0, RZ
+        .L_x_0:
+        IADD3 R0, R0, 0x1, RZ
+        ISETP.GE.U32.AND P0, PT, R0, 0x40, PT
+        LDG.E R5, [R2]
+        FSETP.LEU.AND P1, PT, R5, 100, PT
+        @P0 BRA P1, `(.L_x_1)
+        BRA `(.L_x_0)
+        .L_x_1:
+        EXIT"""
+    )
+    (loop,) = facts.loops
+    assert (loop.trip.kind, loop.trip.count) == ("data", None)
+
+
+def test_a_counter_that_only_some_iterations_raise_has_no_count() -> None:
+    facts = analysed(
+        """MOV R0, RZ
+        .L_x_0:
+        LDG.E R5, [R2]
+        ISETP.GT.AND P1, PT, R5, RZ, PT
+        @P1 BRA `(.L_x_1)
+        IADD3 R0, R0, 0x1, RZ
+        .L_x_1:
+        ISETP.GE.AND P0, PT, R0, 0x40, PT
+        @!P0 BRA `(.L_x_0)
+        EXIT"""
+    )
+    (loop,) = facts.loops
+    assert loop.trip.count is None
+
+
+def test_only_a_sum_over_iterations_is_called_unrolled(analyses: dict[str, Analysis]) -> None:
+    """The five FFMA of a division depend on one another, and begin anew for each quotient."""
+    (loop,) = analyses["k34_quotient"].loops
+    assert loop.unrolling is not None
+    assert loop.unrolling.text.startswith("1 chain of FFMA, the longest")
+    assert "unrolled" not in loop.unrolling.text
+
+
+def test_values_beyond_a_word_have_no_count() -> None:
+    assert iterations(0, 0x100, "LT", 0xFFFFFFF0, unsigned=True) is None  # 0xffffff00 is below, the next is 0
+    assert iterations(10, -3, "GE", 0, unsigned=True) is None  # 10, 7, 4, 1, and then 2**32 - 2
+    assert iterations(10, -3, "GE", 1, unsigned=True) is None
+    assert iterations(9, -3, "GE", 1, unsigned=True) == 3
+    assert iterations(0, 1 << 30, "LT", -(1 << 31), unsigned=True) == 2

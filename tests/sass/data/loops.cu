@@ -267,3 +267,57 @@ KERNEL k28_infinite_until_flag(volatile int* flag, int* o) {
     }
     o[0] = 1;
 }
+// loops: 1:constant[22]
+KERNEL k29_unsigned_above_2_to_31(float* o) {
+    float s = 0;
+#pragma unroll 1
+    for (unsigned i = 0; i < 3000000000u; i += 142857142u) s += o[i & 1023];
+    o[0] = s;
+}
+// loops: 1:constant[8]
+KERNEL k30_halving(float* o) {
+#pragma unroll 1
+    for (int d = 128; d > 0; d >>= 1) {
+        if (threadIdx.x < d) o[threadIdx.x] += o[threadIdx.x + d];
+        __syncthreads();
+    }
+}
+// loops: 1:constant[11]
+KERNEL k31_times_three(float* o) {
+    float s = 0;
+#pragma unroll 1
+    for (int i = 1; i < 100000; i *= 3) s += o[i];
+    o[0] = s;
+}
+// loops: 1:constant[50]
+KERNEL k32_two_bounds(float* o, const float* limit) {
+    float s = 0;
+#pragma unroll 1
+    for (int i = 0; i < 50; ++i) {
+        s += o[i];
+        if (s > 100.0f) break;
+    }
+    o[0] = s;
+}
+// loops: 1:unknown 2:data
+KERNEL k33_counts_in_the_inner_loop(float* o, const float* a) {
+    float s = 0;
+    int i = 0;
+#pragma unroll 1
+    while (i < 64) {
+        s = s * 2 + 1;
+#pragma unroll 1
+        do {
+            s += a[i];
+            i++;
+        } while (s < 3.0f);
+    }
+    o[0] = s;
+}
+// loops: 1:constant[34]
+KERNEL k34_quotient(float* o, float divisor) {
+    float s = 0;
+#pragma unroll 1
+    for (int i = 100; i > 0; i -= 3) s += o[i] / divisor;
+    o[0] = s;
+}
