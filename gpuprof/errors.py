@@ -13,7 +13,7 @@ A message says what happened, the value, the limit, and the repair. The command 
     ├── MissingDeviceError           3   no GPU, no driver, or no pycuda
     ├── BuildError                   1   nvcc refused a variant
     ├── DisassemblyError             1   machine code that cannot be read
-    ├── KernelNotFoundError          1   the cubin holds no such kernel
+    ├── KernelNotFoundError          2   the source or the cubin holds no kernel of the name given
     ├── LaunchError                  1   a launch failed or faulted, on the GPU or on the emulator
     │   ├── LaunchTimeoutError       1   a launch took longer than --launch-timeout
     │   ├── DeviceMemoryError        1   out of device memory: asked for, free
@@ -98,6 +98,8 @@ class DisassemblyError(GpuprofError):
 
 class KernelNotFoundError(GpuprofError):
     """No kernel of that name; the message lists what there is, nearest first."""
+
+    exit_code = 2
 
 
 class LaunchError(GpuprofError):

@@ -19,10 +19,11 @@ class KernelTarget:
     kernel: str
 
 
-def find_target(name: str, function: str | None = None) -> KernelTarget:
+def find_target(name: str, function: str | None = None, *, repair: str = "name one with --kernel") -> KernelTarget:
     """The target of ``NAME`` (a file, a bundled kernel, or a function in one), with ``--kernel`` where that is given.
 
-    Raises UsageError: no such kernel (with near names), or several functions in the source and none named.
+    Raises UsageError: no such kernel (with near names), or several functions in the source and none named: ``repair``
+    says how.
     """
     from gpuprof.experiment import bundled
 
@@ -33,7 +34,12 @@ def find_target(name: str, function: str | None = None) -> KernelTarget:
         if found is None:
             raise
         return found
-    return KernelTarget(source.absolute(), function or _only_function(source))
+    if source.suffix == ".ptx":
+        raise UsageError(
+            f"{source.name} is PTX and no CUDA source: `ptxas -arch=sm_89 {source.name} -o FILE.cubin` makes "
+            "the machine code that is read here"
+        )
+    return KernelTarget(source.absolute(), function or _only_function(source, repair))
 
 
 def _by_function(name: str, sources: Iterable[Path]) -> KernelTarget | None:
@@ -46,7 +52,7 @@ def _by_function(name: str, sources: Iterable[Path]) -> KernelTarget | None:
     return None
 
 
-def _only_function(source: Path) -> str:
+def _only_function(source: Path, repair: str) -> str:
     if source.suffix == ".cubin":
         from gpuprof.toolchain.elf import read_cubin
 
@@ -58,8 +64,8 @@ def _only_function(source: Path) -> str:
     if chosen is not None:
         return chosen
     if not names:
-        raise UsageError(f"{source.name} has no __global__ function: name one that it includes with --kernel")
-    raise UsageError(f"{source.name} has {len(names)} kernels; name one with --kernel: {', '.join(names)}")
+        raise UsageError(f"{source.name} has no __global__ function; where it includes one, {repair}")
+    raise UsageError(f"{source.name} has {len(names)} kernels; {repair}: {', '.join(names)}")
 
 
 def read_defines(texts: Iterable[str]) -> Mapping[str, str]:

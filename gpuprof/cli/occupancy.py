@@ -36,7 +36,11 @@ class Usage:
 @click.option("--block", "block_text", metavar="32x8", help="Threads per block: 256, 32x8 or 32x8x2, x first.")
 @click.option("--regs", type=int, help=f"Registers per thread [default: the kernel's, or {DEFAULT_REGISTERS}].")
 @click.option("--smem", default="0", help="Dynamic shared memory per block in bytes; 48K is 49152 bytes.")
-@click.option("--kernel", help="Build this kernel (bundled, a .cu, or a function) and take its registers and shared.")
+@click.option(
+    "--kernel",
+    metavar="KERNEL",
+    help="Build this kernel (bundled, a .cu, a function, or FILE:FUNCTION) and take its registers and shared memory.",
+)
 @click.option("-D", "defines", multiple=True, metavar="NAME=VALUE", help="A define for --kernel's build.")
 @click.option("--arch", default=DEFAULT_ARCH, show_default=True, help="sm_80, 8.9, native ...")
 @click.option("--carveout", type=click.IntRange(0, 100), help="Preferred share of shared memory in percent.")
@@ -116,10 +120,16 @@ def _build(kernel: str, arch: str, defines: tuple[str, ...], cuda_home: Path | N
     from gpuprof.cli.kernel_target import find_target, read_defines
     from gpuprof.toolchain import find_tools
     from gpuprof.toolchain.build import Builder
+    from gpuprof.toolchain.elf import read_cubin
     from gpuprof.toolchain.model import BuildRequest
     from gpuprof.toolchain.names import signature_free
 
-    target = find_target(kernel)
+    file, _, function = kernel.partition(":") if re.fullmatch(r"[^:]+:[^:].*", kernel) else (kernel, "", "")
+    target = find_target(file, function or None, repair=f"name one as --kernel {Path(file).name}:NAME")
+    if target.source.suffix == ".cubin" and (holds := read_cubin(target.source).arch).rstrip("af") != arch.rstrip("af"):
+        raise UsageError(
+            f"{target.source.name} is code for {holds}: its registers say nothing of {arch}; add --arch {holds}"
+        )
     build = Builder(find_tools(cuda_home)).build(
         BuildRequest(target.source, target.kernel, arch, defines=read_defines(defines))
     )

@@ -236,11 +236,11 @@ def subjects(request: Request, unreadable: list[str] | None = None) -> Iterator[
     """
     from gpuprof.toolchain import find_tools
     from gpuprof.toolchain.arch_choice import parse_arch
-    from gpuprof.toolchain.extract import extract_cubins, is_cubin
+    from gpuprof.toolchain.extract import extract_cubins
 
     tools = find_tools(request.cuda_home)
     path = Path(request.target)
-    wanted = parse_arch(request.arch) if request.arch and not is_cubin(path) else None
+    wanted = parse_arch(request.arch) if request.arch else None
     with tempfile.TemporaryDirectory(prefix="gpuprof-sass-") as folder:
         for cubin in extract_cubins(tools, path, Path(folder)):
             try:

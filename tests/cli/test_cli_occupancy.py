@@ -6,12 +6,14 @@ import json
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
 from gpuprof.cli.occupancy import command, parse_block, parse_bytes
 from gpuprof.errors import UsageError
+from gpuprof.toolchain import find_tools
 
 
 def _run(*arguments: str) -> Result:
@@ -97,3 +99,32 @@ def test_a_kernel_brings_its_registers_and_shared_memory() -> None:
     assert data["static_shared_bytes"] == 2 * 32 * 32 * 4  # two tiles of floats
     assert data["registers_origin"] == "built: gemm_tiled_kernel<float, 32>"
     assert 16 <= data["registers"] <= 64
+
+
+def test_a_function_of_a_file_with_several(tmp_path: Path) -> None:
+    path = tmp_path / "two kernels.cu"
+    path.write_text(
+        'extern "C" __global__ void __launch_bounds__(128) one(float* a) { a[threadIdx.x] = 1; }\n'
+        'extern "C" __global__ void two(float* a) { a[threadIdx.x] = 2; }\n',
+        encoding="utf-8",
+    )
+    several = _run("--block", "64", "--kernel", str(path))
+    assert isinstance(several.exception, UsageError)
+    assert "name one as --kernel two kernels.cu:NAME: one, two" in str(several.exception)
+    if find_tools().nvcc is None:
+        pytest.skip("needs nvcc")
+    assert "block 128 threads" in _run("--kernel", f"{path}:one").output  # its launch bounds
+    assert "(built: two)" in _run("--block", "64", "--kernel", f"{path}:two").output
+
+
+def test_a_cubin_of_another_architecture_is_not_counted(tmp_path: Path) -> None:
+    nvcc = find_tools().nvcc
+    if nvcc is None:
+        pytest.skip("needs nvcc")
+    source, cubin = tmp_path / "k.cu", tmp_path / "k.cubin"
+    source.write_text('extern "C" __global__ void k(float* a) { a[threadIdx.x] = 1; }\n', encoding="utf-8")
+    subprocess.run([str(nvcc.path), "-arch=sm_80", "-cubin", "-o", str(cubin), str(source)], check=True)
+    wrong = _run("--block", "64", "--kernel", str(cubin))
+    assert isinstance(wrong.exception, UsageError)
+    assert "k.cubin is code for sm_80" in str(wrong.exception)
+    assert "sm_80 (Ampere)" in _run("--block", "64", "--kernel", str(cubin), "--arch", "sm_80").output

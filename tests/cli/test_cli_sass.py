@@ -207,6 +207,7 @@ def test_the_listing_in_json(source: Path) -> None:
         (["SOURCE", "--kernel", "scale", "--block", "x"], UsageError, "--block"),
         (["gemm_ladder", "--variant", "nothing"], UsageError, "no variant 'nothing'"),
         (["CUBIN", "--kernel", "nothing"], KernelNotFoundError, "nothing"),
+        (["CUBIN", "--kernel", "scale", "--arch", "sm_90"], UsageError, "both.cubin holds no machine code for sm_90"),
     ],
 )
 def test_mistakes_say_what_is_wrong(
@@ -222,3 +223,16 @@ def test_a_file_without_machine_code_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "plain.so"
     path.write_bytes(b"\x7fELF" + bytes(200))
     assert isinstance(sass(path).exception, GpuprofError)
+
+
+def test_ptx_is_named_as_what_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "k.ptx"
+    path.write_text(".version 8.8\n.target sm_89\n", encoding="utf-8")
+    for arguments in ([path], [path, "--kernel", "k"]):
+        assert "k.ptx is PTX and no CUDA source: `ptxas" in str(sass(*arguments).exception)
+
+
+def test_a_kernel_that_a_cubin_lacks_is_a_mistake_of_the_command(cubin: Path) -> None:
+    found = sass(cubin, "--kernel", "nothing").exception
+    assert isinstance(found, GpuprofError)
+    assert found.exit_code == 2
