@@ -35,7 +35,7 @@ def command(
     from gpuprof.report.exports import write_text
     from gpuprof.results.compare import compare_runs
     from gpuprof.results.reference import load_run
-    from gpuprof.results.thresholds import parse_threshold, violations
+    from gpuprof.results.thresholds import parse_threshold, unjudged, violations
 
     targets = targets_of(exports)
     thresholds = [parse_threshold(text) for text in conditions]
@@ -45,5 +45,7 @@ def command(
         render_comparison(comparison, make_console(), failed)
     for kind, target in targets.items():
         write_text(COMPARE_EXPORTERS[kind](comparison, failed), target)
+    for threshold in unjudged(comparison, thresholds):
+        click.echo(f"--fail-on '{threshold.text}': no variant has such a value, so nothing was judged by it", err=True)
     if failed:
         sys.exit(1)

@@ -71,6 +71,8 @@ def parse_threshold(text: str) -> Threshold:
         near = difflib.get_close_matches(name, known, n=3)
         hint = f"; did you mean {' or '.join(near)}?" if near else f"; known are {', '.join(known)}"
         raise UsageError(f"--fail-on {text!r}: no value {name!r}{hint}")
+    if change and name in _SPECIAL:
+        raise UsageError(f"--fail-on {text!r}: {name} compares the two runs already: '{name} {comparison} ...'")
     if percent and not change and name not in _PERCENT:
         raise UsageError(
             f"--fail-on {text!r}: {name} is not in percent; its change is: '{name}.change {comparison} ...%'"
@@ -91,6 +93,11 @@ def violations(comparison: Comparison, thresholds: Sequence[Threshold]) -> tuple
             if value is not None and _OPERATORS[threshold.comparison](value, threshold.limit):
                 found.append(Violation(variant.variant, threshold, value))
     return tuple(found)
+
+
+def unjudged(comparison: Comparison, thresholds: Sequence[Threshold]) -> tuple[Threshold, ...]:
+    """The conditions that no variant has a value for, such as ``slower`` where nothing was timed: they cannot fail."""
+    return tuple(one for one in thresholds if all(_value(each, one) is None for each in comparison.variants))
 
 
 def _value(variant: VariantComparison, threshold: Threshold) -> float | None:

@@ -61,6 +61,7 @@ def test_show_writes_exports_and_keeps_standard_output_for_them(gpuprof, tmp_pat
         (("show", "nothing.json"), 1, "cannot read nothing.json"),
         (("show", str(Path(__file__))), 1, "is not valid JSON"),
         (("compare", str(GPU), str(GPU), "--fail-on", "speed > 3"), 2, "no value 'speed'"),
+        (("compare", str(GPU), str(GPU), "--fail-on", "slower.change > 3%"), 2, "slower compares the two runs already"),
     ],
 )
 def test_mistakes_are_one_message(gpuprof, arguments: tuple[str, ...], code: int, message: str) -> None:
@@ -120,6 +121,14 @@ def test_compare_works_for_emulated_runs(gpuprof) -> None:
     same = gpuprof("compare", str(EMULATED), str(EMULATED), "--fail-on", "warp_instructions.change > 0")
     assert same.returncode == 0
     assert "all equal" in same.stdout
+    assert "judged" not in same.stderr
+
+
+def test_a_condition_that_judges_nothing_says_so(gpuprof) -> None:
+    """Nothing is timed on the emulator, so that no kernel can be found slower there."""
+    same = gpuprof("compare", str(EMULATED), str(EMULATED), "--fail-on", "slower > 3%")
+    assert same.returncode == 0
+    assert "--fail-on 'slower > 3%': no variant has such a value, so nothing was judged by it" in same.stderr
 
 
 def test_compare_writes_json(gpuprof) -> None:
