@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from gpuprof.experiment import fills, limits
 from gpuprof.experiment.collect import Collector, Skip
 from gpuprof.experiment.document import Path_
 from gpuprof.experiment.model import Buffer, Fill, Number
+from gpuprof.experiment.operators import Value
 from gpuprof.experiment.points import Point
 from gpuprof.experiment.schema import BufferModel, RandomFill
 
@@ -28,8 +30,10 @@ class BufferBuilder:
     def build(self, path: Path_, name: str, model: BufferModel, point: Point) -> Buffer:
         """The buffer; raises Skip after reporting what is wrong with it."""
         self._check_roles(path, model)
-        shape = self._shape((*path, "shape"), model, point)
-        fill = self._fill((*path, "fill"), name, model, point)
+        shape = self._collector.tried(lambda: self._shape((*path, "shape"), model, point))
+        fill = self._collector.tried(lambda: self._fill((*path, "fill"), name, model, point))
+        if shape is None or fill is None:
+            raise Skip
         buffer = Buffer(name, model.dtype, shape, fill, output=model.output, scratch=model.scratch)
         if buffer not in self._sampled:
             self._sampled.add(buffer)
@@ -96,14 +100,18 @@ class BufferBuilder:
 
     def _random(self, path: Path_, name: str, fill: RandomFill, dtype: str, point: Point) -> Fill:
         distribution = fill.random
-        self._check_random_keys(path, fill)
+        fits = self._random_keys_fit(path, fill)
         if np.dtype(dtype).kind != "f" and distribution != "integers":
-            self._collector.add((*path, "random"), f"a {dtype} buffer takes `random: integers`")
+            self._collector.add((*path, "random"), f"a buffer of {dtype} takes `random: integers`")
             raise Skip
+
+        if not fits:
+            raise Skip
+        number = self._collector.integer if distribution == "integers" else self._finite
 
         def value(key: str, default: Number) -> Any:
             text = getattr(fill, key)
-            return default if text is None else self._collector.number((*path, key), text, point.scope)
+            return default if text is None else number((*path, key), text, point.scope)
 
         low, high = fills.DEFAULT_RANGE[distribution]
         low, high = value("low", low), value("high", high)
@@ -117,8 +125,16 @@ class BufferBuilder:
         seed = fills.default_seed(name) if fill.seed is None else fill.seed
         return Fill("random", distribution=distribution, low=low, high=high, mean=mean, std=std, seed=seed)
 
-    def _check_random_keys(self, path: Path_, fill: RandomFill) -> None:
+    def _finite(self, path: Path_, text: str | int | float, scope: Mapping[str, Value]) -> Number:
+        value = self._collector.number(path, text, scope)
+        if not math.isfinite(value):
+            self._collector.add(path, f"is {value}; expected a finite number")
+            raise Skip
+        return value
+
+    def _random_keys_fit(self, path: Path_, fill: RandomFill) -> bool:
         wrong: Mapping[str, tuple[str, ...]] = {"normal": ("low", "high")}
-        for key in wrong.get(fill.random, ("mean", "std")):
-            if getattr(fill, key) is not None:
-                self._collector.add((*path, key), f"does not go with `random: {fill.random}`")
+        given = [key for key in wrong.get(fill.random, ("mean", "std")) if getattr(fill, key) is not None]
+        for key in given:
+            self._collector.add((*path, key), f"does not go with `random: {fill.random}`")
+        return not given

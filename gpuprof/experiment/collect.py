@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from gpuprof.errors import ConfigError, ConfigProblem, ExpressionError, UsageError
 from gpuprof.experiment.document import Document, Path_
 from gpuprof.experiment.expressions import Expression, parse, unknown
 from gpuprof.experiment.operators import Value
+
+Built = TypeVar("Built")
 
 
 class Skip(Exception):
@@ -34,6 +38,7 @@ class Collector:
         self._parsed: dict[tuple[Path_, str], Expression | None] = {}
         self._done: set[object] = set()
         self._declaring = ("sizes", "buffers", "params")
+        self._told_names: frozenset[str] = frozenset()
 
     def add(self, path: Path_, message: str, kind: str = "") -> None:
         """Report ``message`` at ``path``; ``kind`` tells several mistakes of one place apart."""
@@ -50,6 +55,23 @@ class Collector:
             pass
         except (ExpressionError, UsageError) as error:
             self.add(path, str(error))
+
+    def tried(self, build: Callable[[], Built]) -> Built | None:
+        """What ``build`` gives, or None where it was skipped, so that what stands beside it is looked at too."""
+        try:
+            return build()
+        except Skip:
+            return None
+
+    @contextmanager
+    def told(self, names: Iterable[str]) -> Iterator[None]:
+        """Within it, an expression that reads one of ``names`` is skipped in silence: their mistakes are reported."""
+        before = self._told_names
+        self._told_names = before.union(names)
+        try:
+            yield
+        finally:
+            self._told_names = before
 
     def is_dropped(self, path: Path_) -> bool:
         """Whether a value at or under ``path`` was wrong and is already reported."""
@@ -71,7 +93,7 @@ class Collector:
         """Every name of the expression is declared, or is reported with the nearest one. Raises Skip."""
         missing = sorted(expression.names.difference(names))
         for name in missing:
-            if self._was_declared(name):
+            if self.is_told(name):
                 continue
             message = hints.get(name) or unknown(name, sorted(names))
             self.add(path, f"`{expression.text}`: {message}", name)
@@ -82,6 +104,8 @@ class Collector:
         self, path: Path_, text: str | int | float, scope: Mapping[str, Value], hints: Mapping[str, str] | None = None
     ) -> Value:
         """The value of an expression of the YAML; mistakes are reported. Raises Skip."""
+        if isinstance(text, float) and not math.isfinite(text):
+            return text  # .inf and .nan of the YAML, which no expression says
         expression = self.expression(path, text, texts=True)
         self.known(path, expression, scope, hints or {})
         try:
@@ -100,8 +124,8 @@ class Collector:
         if isinstance(value, bool) or not isinstance(value, int):
             shown = f"'{value}'" if isinstance(value, str) else value if isinstance(value, (int, float)) else "an array"
             hint = "; use cdiv(a, b) or //" if isinstance(value, float) else ""
-            of = f"`{text}` is {shown}" if str(text) != str(value) else f"{shown}"
-            self.add(path, f"expected an integer, and {of}{hint}")
+            given = f"and `{text}` is {shown}{hint}" if str(text) != str(value) else f"got {shown}"
+            self.add(path, f"expected an integer, {given}")
             raise Skip
         return value
 
@@ -115,8 +139,10 @@ class Collector:
         self.add(path, f"expected a number, and `{text}` is {'text' if isinstance(value, str) else 'an array'}")
         raise Skip
 
-    def _was_declared(self, name: str) -> bool:
-        """Whether the name's own declaration was wrong, or all of its section's."""
+    def is_told(self, name: str) -> bool:
+        """Whether the name's own declaration was wrong, or all of its section's, or its value at this point."""
+        if name in self._told_names:
+            return True
         for drop in self.dropped:
             for position, part in enumerate(drop):
                 if part in self._declaring and (drop[position + 1 :] == () or drop[position + 1] == name):

@@ -55,7 +55,7 @@ class Document:
         return None
 
     def problem(self, path: Path_, message: str) -> ConfigProblem:
-        return ConfigProblem(str(self.path), self.line(path), key_text(path), message)
+        return ConfigProblem(str(self.path), self.line(path), _printable(key_text(path)), _printable(message))
 
 
 def key_text(path: Path_) -> str:
@@ -64,6 +64,11 @@ def key_text(path: Path_) -> str:
     for part in path:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
     return text
+
+
+def _printable(text: str) -> str:
+    r"""The text with control characters as ``\x1b``, so that what a file holds cannot steer a terminal."""
+    return re.sub(r"[\x00-\x1f\x7f-\x9f]", lambda match: f"\\x{ord(match[0]):02x}", text)
 
 
 def read_document(path: Path) -> Document:
@@ -77,7 +82,7 @@ def read_document(path: Path) -> Document:
     except yaml.MarkedYAMLError as error:
         raise ConfigError((_syntax_problem(path, text, error),)) from None
     except yaml.YAMLError as error:
-        raise _failure(path, None, f"is not YAML: {' '.join(str(error).split())}") from None
+        raise _failure(path, *_unreadable(text, error)) from None
 
 
 def _failure(path: Path, line: int | None, message: str) -> ConfigError:
@@ -99,7 +104,20 @@ def _read_text(path: Path) -> str:
         raise _failure(path, line, f"is not UTF-8 text (byte 0x{raw[error.start]:02x}); save it as UTF-8") from None
 
 
+def _unreadable(text: str, error: yaml.YAMLError) -> tuple[int | None, str]:
+    """Line and sentence for a character that no YAML may hold."""
+    character, position = getattr(error, "character", None), getattr(error, "position", None)
+    if character is None or position is None:
+        return None, f"is not YAML: {' '.join(str(error).split())}"
+    code = character if isinstance(character, int) else ord(character)
+    bad = next((place for place, letter in enumerate(text) if ord(letter) == code), 0)
+    return text[:bad].count("\n") + 1, f"is not YAML: the character U+{code:04X} may not stand in it"
+
+
 def _syntax_problem(path: Path, text: str, error: yaml.MarkedYAMLError) -> ConfigProblem:
+    if error.problem and "could not find expected ':'" in error.problem and error.context_mark:
+        here = error.context_mark.line + 1
+        return ConfigProblem(str(path), here, "", "is not YAML: expected `key: value`, and there is no colon")
     mark = error.problem_mark or error.context_mark
     line = mark.line + 1 if mark else None
     lines = text.splitlines()
@@ -150,7 +168,7 @@ class _Composer:
         event = next(self._events)
         if isinstance(event, yaml.StreamEndEvent):
             raise _failure(self._path, None, "is empty; `gpuprof new NAME` writes an example to start from")
-        root = self._node(next(self._events), 0)
+        root = self._node(next(self._events), ())
         next(self._events)  # document end
         after = next(self._events)
         if not isinstance(after, yaml.StreamEndEvent):
@@ -161,9 +179,9 @@ class _Composer:
         document.data = _plain(root, (), document.lines)
         return document
 
-    def _node(self, event: Any, depth: int) -> _Node:
+    def _node(self, event: Any, path: Path_) -> _Node:
         line = event.start_mark.line + 1
-        if depth > MAX_DEPTH:
+        if len(path) > MAX_DEPTH:
             raise _failure(self._path, line, f"is nested more than {MAX_DEPTH} deep")
         if isinstance(event, yaml.AliasEvent):
             if event.anchor not in self._anchors:
@@ -174,26 +192,26 @@ class _Composer:
         if isinstance(event, yaml.ScalarEvent):
             node = _Node(_scalar(event), line, text=event.value if event.implicit[0] else None)
         elif isinstance(event, yaml.SequenceStartEvent):
-            node = self._sequence(event, line, depth)
+            node = self._sequence(event, line, path)
         else:
-            node = self._mapping(event, line, depth)
+            node = self._mapping(event, line, path)
         if node.count > MAX_NODES:
             raise _failure(self._path, line, f"expands to more than {MAX_NODES} values (aliases of aliases?)")
         if event.anchor is not None:
             self._anchors[event.anchor] = node
         return node
 
-    def _sequence(self, start: Any, line: int, depth: int) -> _Node:
+    def _sequence(self, start: Any, line: int, path: Path_) -> _Node:
         items: list[_Node] = []
         while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
-            item = self._node(event, depth + 1)
+            item = self._node(event, (*path, len(items)))
             if start.flow_style and items and items[-1].is_open and item.text is not None:
                 items[-1].join(item.text)
             else:
                 items.append(item)
         return _Node(items, line, 1 + sum(item.count for item in items))
 
-    def _mapping(self, start: Any, line: int, depth: int) -> _Node:
+    def _mapping(self, start: Any, line: int, path: Path_) -> _Node:
         node = _Node({}, line)
         merged: list[_Node] = []
         last: _Node | None = None
@@ -201,7 +219,8 @@ class _Composer:
             key_line = event.start_mark.line + 1
             if not isinstance(event, yaml.ScalarEvent):
                 raise _failure(self._path, key_line, "a key must be a plain word (quote `{NAME}` where text is meant)")
-            value = self._node(next(self._events), depth + 1)
+            place = (*path, event.value)
+            value = self._node(next(self._events), place)
             node.count += value.count
             if start.flow_style and last is not None and value.text == "" and (last.is_open or last.is_open_template):
                 last.join(event.value)
@@ -211,7 +230,7 @@ class _Composer:
                 merged.extend(value.value if isinstance(value.value, list) else [value])
             elif event.value in node.value:
                 message = f"stands twice; first on line {node.key_lines[event.value]}"
-                self._problems.append(ConfigProblem(str(self._path), key_line, event.value, message))
+                self._problems.append(ConfigProblem(str(self._path), key_line, key_text(place), message))
             else:
                 node.value[event.value] = value
                 node.key_lines[event.value] = key_line

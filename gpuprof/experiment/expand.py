@@ -6,10 +6,11 @@ import math
 import re
 import shlex
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
-from gpuprof.errors import GpuprofError
+from gpuprof.errors import GpuprofError, UsageError
 from gpuprof.experiment import references, selection
 from gpuprof.experiment.buffers import BufferBuilder
 from gpuprof.experiment.collect import Collector, Skip
@@ -69,6 +70,7 @@ class Expander:
         check_overrides(self.model, self.overrides)
         check_declarations(self.model, self.collector)
         variants: list[Variant] = []
+        labels: list[str] = []  # of those with mistakes too
         dropped = 0
         if self._too_many():
             return self._experiment((), 0)
@@ -78,15 +80,13 @@ class Expander:
                 if point is None:
                     dropped += 1
                     continue
+                labels.append(point.label)
                 self.collector.point = point.label
-                try:
+                with suppress(Skip), self.collector.told(point.wrong):
                     variants.append(self._variant(family, variant, point))
-                except Skip:
-                    continue
-                finally:
-                    self.collector.point = ""
+                self.collector.point = ""
         self._check_labels(variants, dropped)
-        self._check_baseline(variants)
+        self._check_baseline(labels)
         return self._experiment(tuple(references.resolve(variants, self.collector)), dropped)
 
     def _experiment(self, variants: tuple[Variant, ...], dropped: int) -> Experiment:
@@ -127,14 +127,15 @@ class Expander:
                 self.collector.add(("variants", variant.family), message, "twice")
             seen.add(variant.label)
         if not variants and dropped:
-            self.collector.add(("variants",), f"`where` dropped all {dropped} points; nothing is left to run")
+            points = f"all {dropped} points" if dropped > 1 else "the only point"
+            self.collector.add(("variants",), f"`where` dropped {points}; nothing is left to run")
 
-    def _check_baseline(self, variants: list[Variant]) -> None:
+    def _check_baseline(self, labels: list[str]) -> None:
         name = self.model.baseline
         if name is None or name in self.model.variants:
             return
-        if not any(selection.matches(name, variant.family, variant.label) for variant in variants):
-            known = [*self.model.variants, *(variant.label for variant in variants)]
+        if not any(selection.matches(name, label, label) for label in labels):
+            known = [*self.model.variants, *labels]
             self.collector.add(("baseline",), references.no_variant(name, known))
 
     def _variant(self, family: str, model: VariantModel, point: Point) -> Variant:
@@ -142,9 +143,17 @@ class Expander:
         buffers, shapes_known = self._all_buffers(base, model, point)
         hints = {name: f"'{name}' is a buffer, not a number" for name in buffers}
         builder = StepBuilder(self.collector, self.path, self._limits_arch, point, buffers, hints, self._sources)
-        steps = self._steps(base, model, builder)
-        flags = self._flags(builder, ("flags",), self.model.flags) + self._flags(builder, (*base, "flags"), model.flags)
+        tried = self.collector.tried
+        steps = tried(lambda: self._steps(base, model, builder))
+        shared_flags = tried(lambda: self._flags(builder, ("flags",), self.model.flags))
+        own_flags = tried(lambda: self._flags(builder, (*base, "flags"), model.flags))
         include = self._include + self._folders((*base, "include"), model.include)
+        reference = references.reference(self.model, family, model, point, buffers, self.collector, shapes_known)
+        tolerance = tried(lambda: (self._tolerance(base, model, point),))
+        work = tried(lambda: self._work(base, model, point, hints))
+        if steps is None or shared_flags is None or own_flags is None or tolerance is None or work is None:
+            raise Skip
+        flags = shared_flags + own_flags
         return Variant(
             label=point.label,
             family=family,
@@ -152,9 +161,9 @@ class Expander:
             sizes=point.sizes,
             buffers=buffers,
             steps=tuple(self._with_needed_defines(step, flags, include) for step in steps),
-            reference=references.reference(self.model, family, model, point, buffers, self.collector, shapes_known),
-            tolerance=self._tolerance(base, model, point),
-            work=self._work(base, model, point, hints),
+            reference=reference,
+            tolerance=tolerance[0],
+            work=work,
             iters=model.iters or self.model.iters,
             arch=self._yaml_arch,
             flags=flags,
@@ -188,6 +197,9 @@ class Expander:
             only = builder.build(base, model)
             if isinstance(only, FillStep):
                 self.collector.add(base, "only fills a buffer; expected `kernel`, `host` or `steps`", "kind")
+            elif not only.timed:
+                key = "once" if only.once else "timed"
+                self.collector.add((*base, key), "a variant of one step is timed; what is not stands among `steps`")
             return (only,)
         for key in sorted(model.model_fields_set & set(StepModel.model_fields) - {"source", "name"}):
             self.collector.add((*base, key), "stands beside `steps`; move it into a step")
@@ -213,7 +225,9 @@ class Expander:
         return replace(step, defines=self._defines.needed(step.defines, step.source, function, flags, include))
 
     def _flags(self, builder: StepBuilder, path: Path_, flags: list[str]) -> tuple[str, ...]:
-        return absolute_folders(builder.texts(path, flags), self.path.resolve().parent)
+        with self.collector.at(path):
+            return absolute_folders(builder.texts(path, flags), self.path.resolve().parent)
+        raise Skip
 
     def _folders(self, path: Path_, folders: list[str]) -> tuple[Path, ...]:
         """Include folders: beside the YAML, else in the current folder."""
@@ -221,7 +235,8 @@ class Expander:
         for position, folder in enumerate(folders):
             beside, here = self.path.resolve().parent / folder, Path.cwd() / folder
             if not beside.is_dir() and not here.is_dir():
-                message = f"no folder '{folder}' (searched: {beside.parent}, {here.parent})"
+                searched = ", ".join(dict.fromkeys(str(place.parent) for place in (beside, here)))
+                message = f"no folder '{folder}' (searched: {searched})"
                 self.collector.add((*path, position), message)
             found.append(beside if beside.is_dir() else here)
         return tuple(found)
@@ -270,8 +285,11 @@ _FOLDER_FLAGS = ("-I", "--include-path", "-isystem", "--system-include", "-inclu
 
 
 def absolute_folders(flags: tuple[str, ...], folder: Path) -> tuple[str, ...]:
-    """Relative folders in include flags, made to count from the YAML's folder; a text of several words is split."""
-    words = [word for flag in flags for word in (shlex.split(flag) if flag.startswith("-") else [flag])]
+    """Relative folders in include flags, made to count from the YAML's folder; a text of several words is split.
+
+    Raises UsageError for a quotation mark without its partner.
+    """
+    words = [word for flag in flags for word in (_split(flag) if flag.startswith("-") else [flag])]
     result: list[str] = []
     for word in words:
         if result and result[-1] in _FOLDER_FLAGS:
@@ -281,6 +299,13 @@ def absolute_folders(flags: tuple[str, ...], folder: Path) -> tuple[str, ...]:
         else:
             result.append(word)
     return tuple(result)
+
+
+def _split(flag: str) -> list[str]:
+    try:
+        return shlex.split(flag)
+    except ValueError:
+        raise UsageError(f"`{flag}`: a quotation mark is not closed") from None
 
 
 def _absolute(text: str, folder: Path) -> str:

@@ -50,11 +50,18 @@ def parse_fill(text: str) -> Expression:
 
 
 def sample(fill: Fill, buffer: Buffer) -> None:
-    """Evaluate a fill at the buffer's first and last elements; raises ExpressionError as ``materialize`` would."""
+    """Evaluate a fill at the buffer's first and last elements, or at the ends of its random range.
+
+    Raises ExpressionError as ``materialize`` would.
+    """
     if fill.kind == "constant":
         _converted(np.asarray([fill.value]), buffer, finite=False)
     elif fill.kind == "file":
         load_array(buffer, header_only=True)
+    elif fill.kind == "random" and fill.distribution == "integers":
+        _converted(np.asarray([_integer(fill.low), _integer(fill.high - 1)]), buffer)
+    elif fill.kind == "random" and fill.distribution == "uniform":
+        _converted(np.asarray([fill.low, fill.high]), buffer)
     elif fill.kind == "expression":
         count = buffer.elements
         expression = parse(fill.expression, functions=ELEMENTWISE)
@@ -140,6 +147,13 @@ def load_array(buffer: Buffer, header_only: bool = False) -> NDArray[Any]:
     if array.shape != buffer.shape and array.shape != (buffer.elements,):
         raise ExpressionError(f"{path} has the shape {list(array.shape)}, and the buffer {list(buffer.shape)}")
     return array if header_only else np.ascontiguousarray(array).reshape(buffer.shape)
+
+
+def _integer(value: Number) -> int:
+    """A bound of random integers, which are drawn as int64."""
+    if not -(1 << 63) <= value < 1 << 63:
+        raise ExpressionError(f"{value} is outside the -2^63 to 2^63 of random integers")
+    return int(value)
 
 
 def default_seed(buffer_name: str) -> int:

@@ -263,7 +263,9 @@ def invert(value: Value) -> Value:
 
 
 def truth(value: Value) -> bool:
-    """The truth of a scalar; an array has none."""
+    """The truth of a number; an array and a text have none."""
     if isinstance(value, np.ndarray):
         raise ExpressionError("an array is neither true nor false; use all(...) or any(...)")
+    if isinstance(value, str):
+        raise ExpressionError(f"'{value}' is text, neither true nor false; compare it: ... == '{value}'")
     return bool(value)

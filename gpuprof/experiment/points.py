@@ -6,6 +6,7 @@ import itertools
 import keyword
 import re
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +42,7 @@ class Point:
     label: str
     sizes: Mapping[str, int]
     parameters: Mapping[str, Scalar]
+    wrong: frozenset[str] = frozenset()  #: names without a value here; why is reported
 
     @property
     def scope(self) -> dict[str, Value]:
@@ -92,13 +94,15 @@ def _check_name(name: str, path: Path_, collector: Collector) -> None:
 
 
 def expand_points(family: str, axes: list[Axis], where: str | None, collector: Collector) -> Iterator[Point | None]:
-    """Every point, sizes outermost; None for one that ``where`` dropped. A point with a mistake is left out."""
+    """Every point, sizes outermost; None for one that ``where`` dropped. One whose ``where`` is wrong is left out."""
     for chosen in itertools.product(*(axis.values for axis in axes)):
         written = {axis.name: (axis, value) for axis, value in zip(axes, chosen, strict=True)}
-        collector.point = f"{family}/" + ",".join(f"{a.name}={v}" for a, v in written.values() if a.varies)
+        shown = ",".join(f"{a.name}={v}" for a, v in written.values() if a.varies)
+        collector.point = f"{family}/{shown}" if shown else family
         try:
             point = _resolve(family, written, collector)
-            keep = where is None or _holds(("variants", family, "where"), where, point, collector)
+            with collector.told(point.wrong):
+                keep = where is None or _holds(("variants", family, "where"), where, point, collector)
         except Skip:
             continue
         finally:
@@ -118,20 +122,22 @@ def _holds(path: Path_, where: str, point: Point, collector: Collector) -> bool:
 def _resolve(family: str, written: Mapping[str, tuple[Axis, Any]], collector: Collector) -> Point:
     """Evaluate sizes and parameters in the order that they need one another; circles are reported."""
     values: dict[str, Value] = {}
+    wrong: set[str] = set()
     for name in written:
-        _resolve_name(name, written, values, (), collector)
+        with suppress(Skip):
+            _resolve_name(name, written, values, wrong, (), collector)
     sizes: dict[str, int] = {}
     parameters: dict[str, Scalar] = {}
-    for name, (axis, _) in written.items():
-        value = values[name]
-        if axis.is_size:
+    for name, value in values.items():
+        if written[name][0].is_size:
             sizes[name] = value  # type: ignore[assignment]
         else:
             parameters[name] = value  # type: ignore[assignment]
     shown = [axis for axis, _ in written.values() if axis.varies]
     ordered = [axis for axis in shown if not axis.is_size] + [axis for axis in shown if axis.is_size]
-    label = "/".join([family, *(f"{axis.name}={label_text(values[axis.name])}" for axis in ordered)])
-    return Point(label, sizes, parameters)
+    texts = {name: label_text(values.get(name, value)) for name, (_, value) in written.items()}
+    label = "/".join([family, *(f"{axis.name}={texts[axis.name]}" for axis in ordered)])
+    return Point(label, sizes, parameters, frozenset(wrong))
 
 
 def label_text(value: Value) -> str:
@@ -143,29 +149,50 @@ def _resolve_name(
     name: str,
     written: Mapping[str, tuple[Axis, Any]],
     values: dict[str, Value],
+    wrong: set[str],
     waiting: tuple[str, ...],
     collector: Collector,
 ) -> None:
+    """Put the value of ``name`` into ``values``, or the name into ``wrong`` and raise Skip."""
+    if name in wrong:
+        raise Skip
     if name in values:
         return
+    try:
+        values[name] = _value_of(name, written, values, wrong, waiting, collector)
+    except Skip:
+        wrong.add(name)
+        raise
+
+
+def _value_of(
+    name: str,
+    written: Mapping[str, tuple[Axis, Any]],
+    values: dict[str, Value],
+    wrong: set[str],
+    waiting: tuple[str, ...],
+    collector: Collector,
+) -> Value:
     axis, value = written[name]
     if name in waiting:
         circle = " -> ".join([*waiting[waiting.index(name) :], name])
         collector.add(axis.path, f"is circular: {circle}", "circle")
         raise Skip
+    result: Value
     if axis.is_size and isinstance(value, float) and value.is_integer():
-        values[name] = int(value)
+        result = int(value)
     elif not isinstance(value, str) or (not axis.is_size and is_text(value, written)):
-        values[name] = int(value) if isinstance(value, bool) else value
+        result = int(value) if isinstance(value, bool) else value
     else:
         expression = collector.expression(axis.path, value)
         collector.known(axis.path, expression, written, {})
         for needed in sorted(expression.names):
-            _resolve_name(needed, written, values, (*waiting, name), collector)
+            _resolve_name(needed, written, values, wrong, (*waiting, name), collector)
         evaluate = collector.integer if axis.is_size else collector.number
-        values[name] = evaluate(axis.path, value, values)
+        result = evaluate(axis.path, value, values)
     if axis.is_size:
-        _check_size(axis, values[name], collector)
+        _check_size(axis, result, collector)
+    return result
 
 
 def _check_size(axis: Axis, value: Value, collector: Collector) -> None:

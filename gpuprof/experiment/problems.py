@@ -70,9 +70,11 @@ def _mend(document: Document, data: dict[str, Any], error: ValidationError, resu
     renames = {(fault.path[:-1], fault.rename) for fault in faults if fault.rename is not None}
     changed = False
     for fault in faults:
+        if _under(fault.path, result.dropped):
+            continue  # it only follows from what was dropped
         if fault.missing is None:
             result.problems.append(_problem(document, fault))
-        elif fault.missing not in renames and not _under(fault.path, result.dropped):
+        elif fault.missing not in renames:
             result.problems.append(document.problem(fault.path, _missing(fault.missing[1], fault.path)))
     for fault in sorted(faults, key=lambda fault: fault.rename is None):
         if fault.rename is not None:

@@ -128,6 +128,12 @@ def _dtype(value: Any) -> Any:
     raise _must_be(expected, value)
 
 
+def _variant_name(value: Any) -> Any:
+    if not isinstance(value, str):
+        raise _must_be("{output: expression}, or the name of a variant", value)
+    return value
+
+
 _EXPRESSION_SCHEMA = {"type": ["string", "integer", "number"]}
 _STRINGS_SCHEMA = {"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]}
 
@@ -209,6 +215,12 @@ class BufferModel(Model):
     scratch: bool = Field(False, description="room for launches between one another; never checked")
 
 
+_PlainReference = Annotated[str, BeforeValidator(_variant_name)]
+ReferenceValue = Annotated[
+    Annotated[dict[str, Expr], Tag("mapping")] | Annotated[_PlainReference, Tag("plain")], _MAPPING_OR_PLAIN
+]
+
+
 class ToleranceModel(Model):
     """|got - want| <= atol + rtol * |want|."""
 
@@ -249,7 +261,7 @@ class VariantModel(StepModel):
     steps: list[StepModel] | None = Field(None, description="several steps, in place of one launch", min_length=1)
     sizes: dict[Name, Size] = Field({}, description="sizes that this variant replaces or adds")
     buffers: dict[Name, BufferModel] = Field({}, description="buffers that this variant replaces or adds")
-    reference: dict[str, Expr] | str | None = Field(None, description="in place of the experiment's")
+    reference: ReferenceValue | None = Field(None, description="in place of the experiment's")
     tolerance: ToleranceModel | None = Field(None, description="in place of the experiment's")
     work: WorkModel | None = Field(None, description="in place of the experiment's")
     iters: Annotated[int, Field(ge=1)] | None = Field(None, description="in place of the experiment's")
@@ -290,7 +302,7 @@ class ExperimentModel(Model):
     sizes: dict[Name, Size] = Field({}, description="problem sizes; a list expands every variant over its values")
     iters: Annotated[int, Field(ge=1)] | None = Field(None, description="timed launches; without it, noise decides")
     buffers: dict[Name, BufferModel] = Field({}, description="arrays in device memory, by name")
-    reference: dict[str, Expr] | str | None = Field(
+    reference: ReferenceValue | None = Field(
         None, description="per output an expression over buffers and sizes; or the name of a variant"
     )
     tolerance: ToleranceModel | None = Field(None, description="how far an output may be from the reference")

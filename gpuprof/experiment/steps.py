@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -57,45 +58,37 @@ class StepBuilder:
 
     def build(self, path: Path_, step: StepModel, default_source: str | None = None) -> Step:
         """The step; raises Skip after reporting every mistake of it."""
-        kind = self._kind(path, step, default_source)
-        source_text = step.source if step.source is not None else default_source
+        kind = self._kind(path, step)
+        whole = self._is_whole(path, step, kind, default_source)
         if kind == "fill":
             return self._fill(path, step)
-        failed = False
-        parts: dict[str, Any] = {}
-        builders: dict[str, Any] = {"source": lambda: self._source(path, str(source_text)), "name": lambda: None}
-        builders["args"] = lambda: self._arguments((*path, "args"), step.args or [])
-        if kind == "kernel":
-            builders["launch"] = lambda: self._launch(path, step)
-        builders["function"] = lambda: self._text((*path, kind), str(getattr(step, kind)))
-        for name, builder in builders.items():
-            try:
-                parts[name] = builder()
-            except Skip:
-                failed = True
-        if failed:
-            raise Skip
+        tried = self.collector.tried
+        source = tried(lambda: self._source(path, step.source if step.source is not None else default_source))
+        args = tried(lambda: self._arguments((*path, "args"), step.args or []))
+        launch = tried(lambda: self._launch(path, step)) if kind == "kernel" else ((1, 1, 1), (1, 1, 1), 0)
+        function = tried(lambda: self._text((*path, kind), str(getattr(step, kind))))
         timed, once = self._timing(path, step)
-        name = step.name or parts["function"]
-        common = {"name": name, "source": parts["source"], "args": parts["args"], "timed": timed, "once": once}
+        if not whole or source is None or args is None or launch is None or function is None:
+            raise Skip
+        common: Any = {"name": step.name or function, "source": source, "args": args, "timed": timed, "once": once}
         defines = self._defines(str(getattr(step, kind)))
         if kind == "host":
-            libraries = tuple(step.libraries or ())
-            return HostStep(function=parts["function"], defines=defines, libraries=libraries, **common)
-        block, grid, shared = parts["launch"]
-        return KernelStep(
-            kernel=parts["function"], defines=defines, grid=grid, block=block, shared_bytes=shared, **common
-        )
+            return HostStep(function=function, defines=defines, libraries=tuple(step.libraries or ()), **common)
+        block, grid, shared = launch
+        return KernelStep(kernel=function, defines=defines, grid=grid, block=block, shared_bytes=shared, **common)
 
-    def _kind(self, path: Path_, step: StepModel, default_source: str | None) -> str:
-        given = {key for key in step.model_fields_set if getattr(step, key) is not None}
-        kinds = [kind for kind in _KINDS if kind in given]
+    def _kind(self, path: Path_, step: StepModel) -> str:
+        kinds = [kind for kind in _KINDS if kind in _given(step)]
         if len(kinds) != 1:
             if not any(self.collector.is_dropped((*path, kind)) for kind in _KINDS):
                 what = f"got {' and '.join(kinds)}" if kinds else "got none"
                 self.collector.add(path, f"expected one of `kernel`, `host`, `fill`; {what}", "kind")
             raise Skip
-        kind = kinds[0]
+        return kinds[0]
+
+    def _is_whole(self, path: Path_, step: StepModel, kind: str, default_source: str | None) -> bool:
+        """Whether every key is there that the kind needs; those missing, and those out of place, are reported."""
+        given = _given(step)
         needed, allowed = _KINDS[kind]
         fits = _COMMON | allowed | set(needed) | {kind}
         for key in sorted(given & set(StepModel.model_fields) - fits):
@@ -105,9 +98,7 @@ class StepBuilder:
             if not self.collector.is_dropped((*path, key)):
                 description = StepModel.model_fields[key].description
                 self.collector.add(path, f"`{key}` is missing: {description}", key)
-        if missing:
-            raise Skip
-        return kind
+        return not missing
 
     def _timing(self, path: Path_, step: StepModel) -> tuple[bool, bool]:
         once = bool(step.once)
@@ -129,7 +120,9 @@ class StepBuilder:
             self.collector.add(path, f"there is no buffer '{name}'{hint} (buffers: {', '.join(self.buffers)})")
         raise Skip
 
-    def _source(self, path: Path_, text: str) -> Path:
+    def _source(self, path: Path_, text: str | None) -> Path:
+        if text is None:
+            raise Skip
         name = self._text((*path, "source"), text)
         if name not in self.sources:
             try:
@@ -167,20 +160,29 @@ class StepBuilder:
 
     def _launch(self, path: Path_, step: StepModel) -> tuple[Dim3, Dim3, int]:
         """Block, grid and shared bytes, each of which may use those before it."""
-        scope = self.point.scope
-        block = self._dimensions((*path, "block"), step.block, scope)
-        self._report((*path, "block"), limits.block_mistakes(block))
-        scope = {**_named("block", block), "threads": int(np.prod(block)), **scope}
-        grid = self._dimensions((*path, "grid"), step.grid, scope)
-        self._report((*path, "grid"), limits.grid_mistakes(grid))
-        scope = {**_named("grid", grid), "blocks": grid[0] * grid[1] * grid[2], **scope}
-        shared_path = (*path, "shared")
-        shared = 0 if step.shared is None else self.collector.integer(shared_path, step.shared, scope, self.hints)
-        mistake = limits.shared_mistake(shared, self.arch)
-        self._report(shared_path, [mistake] if mistake else [])
+        scope, tried = self.point.scope, self.collector.tried
+        block = tried(lambda: self._dimensions((*path, "block"), step.block, scope, limits.block_mistakes))
+        for_grid = {**_names("block", "threads", block), **scope}
+        with self.collector.told(_names("block", "threads", (1, 1, 1))):
+            grid = tried(lambda: self._dimensions((*path, "grid"), step.grid, for_grid, limits.grid_mistakes))
+            for_shared = {**_names("grid", "blocks", grid), **for_grid}
+            with self.collector.told(_names("grid", "blocks", (1, 1, 1))):
+                shared = tried(lambda: self._shared((*path, "shared"), step.shared, for_shared))
+        if block is None or grid is None or shared is None:
+            raise Skip
         return block, grid, shared
 
-    def _dimensions(self, path: Path_, texts: list[Any], scope: Mapping[str, Value]) -> Dim3:
+    def _shared(self, path: Path_, text: Any, scope: Mapping[str, Value]) -> int:
+        shared = 0 if text is None else self.collector.integer(path, text, scope, self.hints)
+        mistake = limits.shared_mistake(shared, self.arch)
+        self._report(path, [mistake] if mistake else [])
+        return shared
+
+    def _dimensions(
+        self, path: Path_, texts: list[Any] | None, scope: Mapping[str, Value], mistakes: Callable[[Dim3], list[str]]
+    ) -> Dim3:
+        if texts is None:
+            raise Skip
         values = [1, 1, 1]
         failed = False
         for position, text in enumerate(texts):
@@ -191,7 +193,9 @@ class StepBuilder:
                 failed = True
         if failed:
             raise Skip
-        return (values[0], values[1], values[2])
+        extents = (values[0], values[1], values[2])
+        self._report(path, mistakes(extents))
+        return extents
 
     def _report(self, path: Path_, mistakes: list[str]) -> None:
         for position, mistake in enumerate(mistakes):
@@ -226,7 +230,7 @@ class StepBuilder:
         known = [*self.buffers, *self.point.scope]
         near = nearest(name, known)
         hint = f"; did you mean '{near}'?" if near else ""
-        if not any(self.collector.is_dropped((section, name)) for section in ("buffers", "sizes")):
+        if not self.collector.is_told(name):
             message = f"'{name}' is no buffer, size or parameter{hint} (there are: {', '.join(known)})"
             self.collector.add(path, message)
         raise Skip
@@ -247,8 +251,15 @@ class StepBuilder:
         return BufferArgument(buffer.name, offset * np.dtype(buffer.dtype).itemsize)
 
 
-def _named(what: str, extents: Dim3) -> dict[str, Value]:
-    return {f"{what}_{axis}": extent for axis, extent in zip("xyz", extents, strict=True)}
+def _given(step: StepModel) -> set[str]:
+    return {key for key in step.model_fields_set if getattr(step, key) is not None}
+
+
+def _names(what: str, product: str, extents: Dim3 | None) -> dict[str, Value]:
+    """``block_x`` to ``block_z`` and ``threads``, for the expressions after them; none where there are no extents."""
+    if extents is None:
+        return {}
+    return {**{f"{what}_{axis}": extent for axis, extent in zip("xyz", extents, strict=True)}, product: prod(extents)}
 
 
 def number_text(value: Value) -> str:

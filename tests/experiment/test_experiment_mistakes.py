@@ -245,6 +245,73 @@ ONE_MISTAKE = {
         "include: headers",
         "4: include[0]: no folder 'headers' (searched: ",
     ),
+    "a quotation mark not closed": (
+        "iters: 5",
+        """flags: ["-DA='x"]""",
+        "4: flags: `-DA='x`: a quotation mark is not closed",
+    ),
+    "a fraction as it stands": (
+        "block: [16, 16]",
+        "block: 1.5",
+        "17: variants.naive.block: expected an integer, got 1.5",
+    ),
+    "text for a condition": (
+        "params: {TILE: [8, 16]}",
+        "params: {TILE: [8, 16]}\n    where: \"'yes'\"",
+        "24: variants.tiled.where: 'yes' is text, neither true nor false",
+    ),
+    "a lone step that is not timed": (
+        "    kernel: naive<float>\n",
+        "    kernel: naive<float>\n    timed: false\n",
+        "17: variants.naive.timed: a variant of one step is timed",
+    ),
+    "a lone step that runs once": (
+        "    kernel: naive<float>\n",
+        "    kernel: naive<float>\n    once: true\n",
+        "17: variants.naive.once: a variant of one step is timed",
+    ),
+    "a list for a reference": (
+        "reference: {C: A @ B}",
+        "reference: [C]",
+        "9: reference: expected {output: expression}, or the name of a variant, got a list",
+    ),
+    "a dtype that is none beside a value": (
+        "args: [M, N, K, A, B, C]",
+        "args: [{value: M, dtype: int}, N, K, A, B, C]",
+        "19: variants.naive.args[0].dtype: expected one of float16",
+    ),
+    "random integers between two integers": (
+        'float32, shape: [M, K], fill: "i % 13 - 6"',
+        "int32, shape: [M, K], fill: {random: integers, low: 0.5, high: 0.7}",
+        "6: buffers.A.fill.low: expected an integer, got 0.5",
+    ),
+    "random integers beyond the dtype": (
+        'float32, shape: [M, K], fill: "i % 13 - 6"',
+        "int8, shape: [M, K], fill: {random: integers, low: 0, high: 129}",
+        "6: buffers.A.fill: gives 128, outside int8's -128 to 127",
+    ),
+    "random integers beyond 64 bits": (
+        'float32, shape: [M, K], fill: "i % 13 - 6"',
+        "uint64, shape: [M, K], fill: {random: integers, low: 0, high: 2**64}",
+        "6: buffers.A.fill: 18446744073709551615 is outside the -2^63 to 2^63 of random integers",
+    ),
+    "random values beyond the dtype": (
+        'float32, shape: [M, K], fill: "i % 13 - 6"',
+        "float16, shape: [M, K], fill: {random: uniform, high: 1.0e+6}",
+        "6: buffers.A.fill: gives 1000000.0, which float16 cannot hold",
+    ),
+    "an endless random range": (
+        'fill: "i % 13 - 6"',
+        "fill: {random: uniform, high: .inf}",
+        "6: buffers.A.fill.high: is inf; expected a finite number",
+    ),
+    "a range for a normal distribution": (
+        'fill: "i % 13 - 6"',
+        "fill: {random: normal, low: 1}",
+        "6: buffers.A.fill.low: does not go with `random: normal`",
+    ),
+    "a control character": ("A, B, C]", 'A, B, "\\e[31m"]', "19: variants.naive.args[5]: `\\x1b[31m`: not an"),
+    "no variant with a name": (None, "variants: {a/b: {}}", "1: variants.a/b: 'a/b' is no name;"),
     "steps beside a launch": (
         "    kernel: naive<float>\n",
         "    steps: [{kernel: f, block: 1, grid: 1}]\n",
@@ -274,6 +341,51 @@ def test_all_mistakes_of_a_file_come_at_once_in_the_order_of_lines(mistakes: Mis
     assert [message.split(":")[0] for message in found] == ["4", "4", "5", "7", "13", "18", "25"]
     assert found[2] == "5: description: stands twice; first on line 2"
     assert found[6] == ("25: variants.tiled.block: 64x64 is 4096 threads; a block has at most 1024 (at tiled/TILE=64)")
+
+
+def test_mistakes_of_different_kinds_come_at_once(mistakes: Mistakes) -> None:
+    """A wrong size, a missing key or a block that is too large hides nothing that does not depend on it."""
+    found = mistakes(
+        ("K: 16}", "K: 16, W: -1}"),
+        ("iters: 5", "iters: many"),
+        ("{C: A @ B}", "{C: A @ Q}"),
+        ("work: {flop: 2*M*N*K", "work: {flop: P"),
+        ("    block: [16, 16]\n", "    block: [2000]\n    flags: -DX={X}\n"),
+        ("cdiv(M, 16)", "0"),
+        ("A, B, C]", "A, BB, W]"),
+        ("    block: [TILE, TILE]\n", "    shared: 1 << 30\n"),
+        ("    params: {TILE: [8, 16]}\n", "    params: {TILE: [8, 16]}\n    source: kk.cu\n"),
+    )
+    assert [message.split(": ")[:2] for message in found] == [
+        ["3", "sizes.W"],
+        ["4", "iters"],
+        ["9", "reference.C"],
+        ["11", "work.flop"],
+        ["17", "variants.naive.block"],
+        ["18", "variants.naive.flags[0]"],
+        ["19", "variants.naive.grid"],
+        ["20", "variants.naive.args[4]"],
+        ["21", "variants.tiled"],
+        ["25", "variants.tiled.source"],
+        ["26", "variants.tiled.shared"],
+    ], found
+
+
+def test_what_reads_the_threads_of_a_wrong_block_is_not_told(mistakes: Mistakes) -> None:
+    found = mistakes(
+        ("block: [16, 16]", "block: [64, 64]\n    shared: 4 * threads"), ("cdiv(M, 16)", "cdiv(M, block_y)")
+    )
+    assert [message.split(": ")[:2] for message in found] == [["17", "variants.naive.block"]]
+
+
+def test_a_key_that_stands_twice_is_named_with_its_place(mistakes: Mistakes) -> None:
+    found = mistakes(("    block: [16, 16]\n", "    block: [16, 16]\n    block: 16\n"))
+    assert found == ["18: variants.naive.block: stands twice; first on line 17"]
+
+
+def test_a_label_of_a_variant_with_a_mistake_is_known_to_the_baseline(mistakes: Mistakes) -> None:
+    found = mistakes(("baseline: naive", "baseline: tiled/TILE=8"), ("[TILE, TILE]", "[TILE, 999]"))
+    assert [message.split(": ")[1] for message in found] == ["variants.tiled.block"]
 
 
 def test_what_follows_from_a_mistake_is_not_told(mistakes: Mistakes) -> None:
