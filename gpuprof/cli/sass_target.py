@@ -356,5 +356,5 @@ def _occupancy(subject: Subject) -> str:
         return f"occupancy: unknown ({error})"
     return (
         f"occupancy at block {shape}: {found.percent:.1f}%, {found.warps_per_sm} of {found.max_warps_per_sm} warps "
-        f"({found.blocks_per_sm} blocks per SM), limited by {found.limiter}"
+        f"({found.blocks_per_sm} block{'s' * (found.blocks_per_sm != 1)} per SM), limited by {found.limiter}"
     )

@@ -104,8 +104,8 @@ def _problem(document: Document, fault: _Fault) -> ConfigProblem:
     if fault.item["type"] == _EXTRA:
         valid = _valid_keys(path)
         near = nearest(str(path[-1]), valid)
-        hint = f"did you mean '{near}'? " if near else ""
-        return document.problem(path, f"unknown key; {hint}(valid: {', '.join(valid)})")
+        hint = f"; did you mean '{near}'?" if near else ""
+        return document.problem(path, f"unknown key{hint} (valid: {', '.join(valid)})")
     return document.problem(path, _message(fault.item))
 
 

@@ -106,13 +106,18 @@ def _distance(indices: NDArray[np.intp]) -> str:
 
 def picture(wrong: NDArray[np.bool_]) -> tuple[str, ...]:
     """Lines of ``.`` (all right), ``x`` (some wrong), ``#`` (all wrong) over the output, at most 8 x 32 characters."""
-    plane = _as_plane(wrong)
+    plane, there = _as_plane(wrong), _as_plane(np.ones_like(wrong))
     row_edges = _edges(plane.shape[0], PICTURE_ROWS)
     column_edges = _edges(plane.shape[1], PICTURE_COLUMNS)
-    summed = np.add.reduceat(np.add.reduceat(plane.astype(np.int64), row_edges[:-1], 0), column_edges[:-1], 1)
-    cells = np.outer(np.diff(row_edges), np.diff(column_edges))
-    marks = np.where(summed == 0, ".", np.where(summed == cells, "#", "x"))
-    return tuple("".join(line) for line in marks)
+    summed, cells = (_sums(each, row_edges, column_edges) for each in (plane, there))
+    marks = np.where(summed == 0, np.where(cells == 0, " ", "."), np.where(summed == cells, "#", "x"))
+    return tuple("".join(line).rstrip() for line in marks)
+
+
+def _sums(plane: NDArray[np.bool_], rows: NDArray[np.int64], columns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """How many are true in each cell."""
+    within: NDArray[np.int64] = np.add.reduceat(plane.astype(np.int64), rows[:-1], axis=0)
+    return np.add.reduceat(within, columns[:-1], axis=1)
 
 
 def _edges(extent: int, most: int) -> NDArray[np.int64]:

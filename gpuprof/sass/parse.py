@@ -23,6 +23,7 @@ _REGISTERS = re.compile(r".*SHI_REGISTERS=(\d+)")
 _MNEMONIC = re.compile(r"[A-Z][A-Z0-9_]*(?:\.[A-Za-z0-9_]+)*")
 _PREDICATE = re.compile(r"@!?U?P[T\d]")
 _ANNOTATION = re.compile(r'\s*\(\*"(.*)"\*\)\s*$')
+_ESCAPE = re.compile(rb"\\([0-3][0-7]{2}|.)")
 _SOURCE = re.compile(r'//## File "([^"]*)", line (\d+)(?:.*? inlined at "([^"]*)", line (\d+))?')
 _SPACES = re.compile(r"\s{2,}")
 _TEXT_PREFIX = ".text."
@@ -186,8 +187,21 @@ def _source(lines: tuple[str, ...]) -> SourceLine | None:
     for match in found:
         if match[3] is None:
             break
-        chain.append(SourceLine(match[3], int(match[4])))
-    return SourceLine(first[1], int(first[2]), tuple(chain))
+        chain.append(SourceLine(_file_name(match[3]), int(match[4])))
+    return SourceLine(_file_name(first[1]), int(first[2]), tuple(chain))
+
+
+def _file_name(text: str) -> str:
+    r"""nvdisasm writes a byte that is no ASCII letter as ``\303``."""
+    if "\\" not in text:
+        return text
+    raw = _ESCAPE.sub(_unescaped, text.encode("utf-8", "surrogateescape"))
+    return raw.decode("utf-8", "surrogateescape")
+
+
+def _unescaped(match: re.Match[bytes]) -> bytes:
+    code = match[1]
+    return bytes([int(code, 8)]) if code.isdigit() else code
 
 
 def _function(section: _Section, memo: _Memo) -> Function:

@@ -141,6 +141,11 @@ def test_the_picture_marks_cells_without_with_some_and_with_only_wrong_elements(
     assert drawn[7] == "#" * 32
 
 
+def test_the_last_row_of_a_flat_output_ends_where_the_output_does() -> None:
+    assert picture(np.ones(65, np.bool_)) == ("#" * 16,) * 4 + ("#",)
+    assert set("".join(picture(np.ones(1000, np.bool_)))) == {"#"}
+
+
 def matrix(name: str, *shape: int) -> Buffer:
     return Buffer(name, "float32", shape, Fill("constant"))
 

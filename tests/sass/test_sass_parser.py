@@ -180,3 +180,12 @@ def test_subroutines_and_the_length_of_the_body(tmp_path: Path) -> None:
     # what stands in the division's subroutine has no source line of its own
     entry = next(address for name, address in code.subroutines.items() if "div_rn" in name)
     assert code.instructions[entry // 16].source is None
+
+
+def test_a_source_path_that_is_not_ascii_is_the_path(tmp_path: Path) -> None:
+    folder = tmp_path / "größe und mehr"
+    folder.mkdir()
+    source = folder / "k.cu"
+    source.write_text('extern "C" __global__ void k(float *a) {\n  a[threadIdx.x] *= 2.0f;\n}\n', encoding="utf-8")
+    code = parse_disassembly(disassemble(compile_cubin(source, "sm_89", tmp_path, "-lineinfo"))).functions["k"]
+    assert {one.source.file for one in code.instructions if one.source is not None} == {str(source)}
