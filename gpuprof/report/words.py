@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gpuprof.report import units
-from gpuprof.results.model import Counters, Environment, Result, Run
+from gpuprof.results.model import Counters, Environment, Result, Run, Status
 
 
 def head_lines(run: Run) -> Iterator[str]:
@@ -22,7 +22,8 @@ def _origin(run: Run) -> str:
         text = f"measured: timed {' and '.join(timed)} on {_gpus(environment)}"
         return text + (", counted by Nsight Compute" if any(result.ncu for result in run.results) else "")
     if not counted:
-        return "built only: nothing was launched"
+        built = any(result.status is Status.OK for result in run.results)
+        return "built only: nothing was launched" if built else "no variant ran to its end"
     sources = {counters.source for counters in counted}
     if sources == {"ncu"}:
         return f"counted by Nsight Compute on {environment.gpu or 'the GPU'}"

@@ -142,6 +142,14 @@ def test_many_failures_are_told_in_full_ten_times_and_then_by_kind() -> None:
     assert "v/N=17 and 11 more): differs: 11 to 39 of 64 differ" in text
 
 
+def test_a_run_without_a_good_row_does_not_say_that_it_built() -> None:
+    run = read_run(DATA / "gpu_run.json")
+    row = replace(run.results[0], timing=None, counters=None, ncu=None, status=Status.BUILD_FAILED, reason="no")
+    assert "no variant ran to its end" in render(replace(run, results=(row,)), 100)
+    built = replace(row, status=Status.OK, reason=None)
+    assert "built only: nothing was launched" in render(replace(run, results=(row, built)), 100)
+
+
 def test_coverages_of_many_kinds_are_one_line() -> None:
     run = sweep(read_run(DATA / "gpu_run.json"), TILES)
     check = run.results[0].verification
