@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +66,7 @@ def command(config: str, **flags: Any) -> None:
 
     options = _options(flags)
     order = parse_order(flags["sort"]) if flags["sort"] else None
+    _check_targets(flags)
     with head_start(options.devices) as worker:
         run, said = _run(config, flags, options, worker)
     run = _store(run, flags)
@@ -148,6 +150,20 @@ def parse_budget(text: str | None) -> int | None:
     if budget < 1:
         raise UsageError(f"--emulate-budget {text!r}: expected a number of thread instructions like 1e8, or all")
     return budget
+
+
+def _check_targets(flags: Mapping[str, Any]) -> None:
+    """Raise StoreError now for a file that could not be written at the end."""
+    from gpuprof.results.json import check_target
+
+    for kind in ("json", "csv", "markdown", "html"):
+        target = flags[f"{kind}_file"]
+        if target in (None, "-"):
+            continue
+        if kind == "json":
+            with suppress(OSError):
+                Path(target).parent.mkdir(parents=True, exist_ok=True)
+        check_target(Path(target))
 
 
 def _writes_stdout(flags: Mapping[str, Any]) -> bool:

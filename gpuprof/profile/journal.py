@@ -29,27 +29,45 @@ def journal_path(config: Path) -> Path:
 
 
 class Journal:
-    """Writes the run to every path, by write and rename."""
+    """Writes the run to every path, by write and rename.
+
+    A path that cannot be written is given up and costs nothing but a note: the run goes on.
+    """
 
     def __init__(self, paths: tuple[Path, ...], clock: Callable[[], float] = time.monotonic) -> None:
         self._paths = paths
         self._clock = clock
         self._encoder = RunEncoder()
         self._next = -math.inf  #: on the clock
+        self._failed: dict[Path, str] = {}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A line for each path that was given up."""
+        return tuple(f"Later runs cannot resume this one: {reason}" for reason in self._failed.values())
 
     def due(self) -> bool:
         """Is it time to write again? A killed run loses the rows of the last ``WRITE_INTERVAL`` at most."""
         return self._clock() >= self._next
 
     def write(self, run: Run) -> None:
-        """Write it now; raises StoreError for a path that cannot be written."""
+        """Write it now."""
         started = self._clock()
         text = self._encoder.to_json(run) + "\n"
         for path in self._paths:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            write_whole(text, path)
+            if path not in self._failed:
+                self._write(text, path)
         ended = self._clock()
         self._next = ended + max(WRITE_INTERVAL, (ended - started) / WRITE_SHARE)
+
+    def _write(self, text: str, path: Path) -> None:
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(text, path)
+        except OSError as error:
+            self._failed[path] = f"cannot write {path}: {error.strerror or error}"
+        except StoreError as error:
+            self._failed[path] = str(error)
 
 
 def earlier_results(paths: tuple[Path, ...]) -> Mapping[str, Result]:

@@ -63,8 +63,8 @@ def run_experiment(
 
     ``worker`` is a process of ``WORKER_MODULE`` that was started ahead.
 
-    Raises UsageError, MissingToolError and MissingDeviceError before or while nothing can be run, StoreError for a
-    result file that cannot be written.
+    Raises UsageError, MissingToolError and MissingDeviceError before or while nothing can be run, StoreError for
+    ``--resume`` without an earlier run. A file of ``options`` that cannot be written is a note of the run.
     """
     return run_prepared(experiment, options, observer, prepare_run(experiment, options), worker)
 
@@ -339,7 +339,7 @@ class _Conductor:
             baseline=self._experiment.baseline,
             dropped=self._experiment.dropped,
             complete=complete,
-            notes=(*self._setup.notes, *self._kept_note()),
+            notes=(*self._setup.notes, *self._kept_note(), *self._journal.notes),
         )
 
     def _kept_note(self) -> tuple[str, ...]:

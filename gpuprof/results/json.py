@@ -110,6 +110,25 @@ def write_whole(text: str, path: Path) -> None:
         raise StoreError(f"cannot write {path}: {error.strerror or error}") from None
 
 
+def check_target(path: Path) -> None:
+    """Could ``write_whole`` write there? Leaves nothing behind.
+
+    Raises:
+        StoreError: the folder does not exist or cannot be written, or ``path`` is a folder.
+    """
+    try:
+        target = path.resolve()
+        if target.is_dir():
+            raise StoreError(f"cannot write {path}: it is a folder")
+        if target.exists() and not target.is_file():
+            return
+        part = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
+        part.touch()
+        part.unlink()
+    except OSError as error:
+        raise StoreError(f"cannot write {path}: {error.strerror or error}") from None
+
+
 def read_run(path: Path) -> Run:
     """The run in a JSON file.
 

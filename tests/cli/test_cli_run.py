@@ -161,3 +161,19 @@ def test_budget_words() -> None:
     for text in ("0", "-1", "nan", "1e999"):
         with pytest.raises(UsageError):
             parse_budget(text)
+
+
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_built(tmp_path: Path) -> None:
+    done = gpuprof("run", "gemm_1024", *SMALL, "--csv", str(tmp_path / "nowhere" / "run.csv"))
+    assert done.returncode == 1
+    assert "cannot write" in done.stderr
+    assert "built" not in done.stderr
+
+
+def test_a_data_folder_that_cannot_be_written_costs_no_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("no folder")
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "file"))
+    done = gpuprof("run", "gemm_1024", *SMALL)
+    assert done.returncode == 0, done.stderr
+    assert "Later runs cannot resume this one" in done.stdout
+    assert "The run was not stored" in done.stdout

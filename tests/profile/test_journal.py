@@ -38,3 +38,15 @@ def test_it_is_due_at_once_and_then_after_a_while(tmp_path: Path) -> None:
     assert kept.due()
     kept.write(run_of(row("a"), row("b")))
     assert [[result.variant for result in read_run(path).results] for path in files] == [["a", "b"]] * 2
+
+
+def test_a_path_that_cannot_be_written_is_given_up_with_a_note(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    good, bad = tmp_path / "run.json", tmp_path / "file" / "run.json"
+    kept = Journal((bad, good))
+    kept.write(run_of(row("a")))
+    kept.write(run_of(row("a"), row("b")))
+    assert [result.variant for result in read_run(good).results] == ["a", "b"]
+    (note,) = kept.notes
+    assert str(bad) in note
+    assert "cannot resume" in note

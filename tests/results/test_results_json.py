@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuprof.errors import StoreError
-from gpuprof.results.json import from_json, read_run, to_json, write_run
+from gpuprof.results.json import check_target, from_json, read_run, to_json, write_run
 from gpuprof.results.model import (
     SCHEMA_VERSION,
     Environment,
@@ -170,3 +170,12 @@ def test_a_folder_that_is_not_there_is_a_store_error(tmp_path: Path) -> None:
         write_run(smallest_run(), tmp_path / "nowhere" / "run.json")
     with pytest.raises(StoreError, match="cannot read"):
         read_run(tmp_path / "nowhere.json")
+
+
+def test_a_target_is_checked_without_a_trace(tmp_path: Path) -> None:
+    check_target(tmp_path / "new.json")
+    check_target(Path("/dev/null"))
+    assert list(tmp_path.iterdir()) == []
+    for bad, words in ((tmp_path, "it is a folder"), (tmp_path / "no" / "x.json", "No such file")):
+        with pytest.raises(StoreError, match=words):
+            check_target(bad)
