@@ -12,6 +12,7 @@ from gpuprof.emulator.atomic_operations import Operation
 from gpuprof.emulator.atomics import AtomicForm, apply
 from gpuprof.emulator.global_access import take_source
 from gpuprof.emulator.lanes import WARP, Step
+from gpuprof.emulator.operands import ZERO
 from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.emulator.shared_access import SharedPlaces, ideal_rule, width_rule
 from gpuprof.emulator.wavefronts import WavefrontMemo
@@ -85,6 +86,8 @@ def _spin(decoded: Decoded, index: int) -> Step:
         swapped = np.zeros(shape, np.uint32)
         swapped[tries] = _swap_in_order(rows.reshape(-1).view(swap.dtype), flat, compare, new)
         lanes.set_u32(target, swapped)
+        if width == 8:  # nvcc compares both words with 1
+            lanes.set_u32_next(target, 1, ZERO)
 
     return execute
 

@@ -71,6 +71,11 @@ def reader(name: str) -> Read:
     raise NotCovered(f"special register {name}")
 
 
+def _upper(name: str) -> str:
+    """The register that holds the upper half: SR_CLOCKLO's is SR_CLOCKHI, SRZ's is SRZ."""
+    return name.removesuffix("LO") + "HI" if name.endswith("LO") else name
+
+
 def read_special(decoded: Decoded, index: int) -> Step:
     """S2R and S2UR: 32 bits; CS2R and CS2UR: 64 unless ``.32``."""
     target, source = decoded.operands[0], decoded.operands[-1]
@@ -79,7 +84,7 @@ def read_special(decoded: Decoded, index: int) -> Step:
     name = source.name.rstrip()
     wide = decoded.instruction.opcode.startswith("C") and not decoded.has("32")
     uniform = target.kind is OperandKind.UNIFORM
-    low, high = reader(name), reader(name.replace("LO", "HI")) if wide else None
+    low, high = reader(name), reader(_upper(name)) if wide else None
 
     def execute(lanes: LaneState) -> None:
         value = low(lanes)

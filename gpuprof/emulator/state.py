@@ -194,10 +194,15 @@ class LaneState:
 
     # -- constants and masks ----------------------------------------------------------------------------------------
     def gather_constant(self, bank: int, index: Array, offset: int, width: int) -> Array:
-        """A constant at a computed offset: one value per distinct index."""
+        """A constant at a computed offset: one value per distinct index. Lanes that are off may hold any index."""
         if index.size == 1:
             return self.constants[bank, (int(index.flat[0]) + offset) & 0xFFFFFFFF, width]
-        return self.launch.gather_constant(bank, index, offset, width)
+        here = self.active() if index.shape[2] > 1 else self.active().any(axis=2, keepdims=True)
+        shape = np.broadcast_shapes(index.shape, here.shape)
+        here, index = np.broadcast_to(here, shape), np.broadcast_to(index, shape)
+        values = np.zeros(shape, np.uint64 if width == 8 else np.uint32)
+        values[here] = self.launch.gather_constant(bank, index[here], offset, width)
+        return values
 
     def _write(self, operand: Operand, index: int, value: Array) -> None:
         if operand.kind is OperandKind.UNIFORM:

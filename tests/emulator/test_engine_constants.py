@@ -22,8 +22,10 @@ BANK = bytes(range(1, 65)) + b"\xff\xfe"
 
 def lanes(index: list[int]) -> Any:
     state = LaneState.__new__(LaneState)
+    state.block_count = state.warp_count = 1
     state.registers = [np.zeros((1, 1, 1), np.uint32)] * 260
-    state.registers[2] = np.array(index, np.uint32).reshape(1, 1, -1)
+    padded = index if len(index) == 1 else index + index[-1:] * (32 - len(index))
+    state.registers[2] = np.array(padded, np.uint32).reshape(1, 1, -1)
     state.constants = ConstantTable({3: BANK})
     state.launch = SimpleNamespace(gather_constant=state.constants.gather)
     state.write_mask, state.mask = None, np.ones((1, 1, 1), bool)
@@ -44,13 +46,13 @@ def run(text: str, index: list[int]) -> Any:
 def test_the_index_may_be_a_target(index: list[int]) -> None:
     state = run("LDC.64 R2, c[0x3][R2]", index)
     words = np.frombuffer(BANK[:64], "<u4")
-    assert state.registers[2].reshape(-1).tolist() == [int(words[each // 4]) for each in index]
-    assert state.registers[3].reshape(-1).tolist() == [int(words[each // 4 + 1]) for each in index]
+    assert state.registers[2].reshape(-1).tolist()[: len(index)] == [int(words[each // 4]) for each in index]
+    assert state.registers[3].reshape(-1).tolist()[: len(index)] == [int(words[each // 4 + 1]) for each in index]
 
 
 def test_narrow_loads_extend() -> None:
     assert run("LDC.S8 R4, c[0x3][0x41]", [0]).registers[4].reshape(-1).tolist() == [0xFFFFFFFE]
-    assert run("LDC.U16 R4, c[0x3][R2+0x2]", [0, 2]).registers[4].reshape(-1).tolist() == [0x0403, 0x0605]
+    assert run("LDC.U16 R4, c[0x3][R2+0x2]", [0, 2]).registers[4].reshape(-1).tolist()[:2] == [0x0403, 0x0605]
 
 
 def test_an_offset_outside_its_bank_is_a_fault() -> None:

@@ -288,3 +288,29 @@ def test_counts_of_each_source_line(kernels: Kernels) -> None:
     assert stores[0].file.endswith("engine.cu")
     assert stores[0].line is not None
     assert stores[0].counters["l1tex__t_requests_pipe_lsu_mem_global_op_st.sum"] == 16
+
+
+def test_a_jump_table_is_read_by_the_lanes_that_are_there(kernels: Kernels) -> None:
+    """The other lanes' index registers already hold other values, such as ~185."""
+    out = ints(200) - 77
+    kernels.run("jump_table", 1, 200, out)
+    assert out.tolist() == [_jump(i) for i in range(200)]
+
+
+def _jump(i: int) -> int:
+    looped = i * int(np.prod([1 + j for j in range(i % 5)]))
+    cases = (i + 3, 7 * i - 5, i - 5, ~i, i ^ 0x55, i * i, looped, i << 2, i >> 1, i | 1024, -77, i % 9, -i)
+    return cases[i % 13]
+
+
+def test_a_shared_sum_of_doubles_by_compare_and_swap(kernels: Kernels) -> None:
+    out = np.zeros(1)
+    kernels.run("shared_double_sum", 1, 64, out)
+    assert out[0] == 0.5 * 63 * 64 / 2
+
+
+def test_a_clock_of_64_bits_goes_forward(kernels: Kernels) -> None:
+    out = np.zeros(64, np.int64)
+    kernels.run("clocks", 1, 32, out)
+    assert (out[:32] > 0).all()
+    assert (out[32:] >= out[:32]).all()

@@ -225,3 +225,36 @@ KERNEL block_ids(int* out) {
     const int thread = (threadIdx.z * blockDim.y + threadIdx.y) * blockDim.x + threadIdx.x;
     out[block * blockDim.x * blockDim.y * blockDim.z + thread] = block * 10000 + thread;
 }
+KERNEL jump_table(int* out) {
+    const int i = threadIdx.x;
+    int value = i;
+    switch (i % 13) {
+        case 0: value += 3; break;
+        case 1: value *= 7;
+        case 2: value -= 5; break;
+        case 3: value = ~value; break;
+        case 4: value ^= 0x55; break;
+        case 5: value *= value; break;
+        case 6: for (int j = 0; j < i % 5; j++) value += j * value; break;
+        case 7: value <<= 2; break;
+        case 8: value >>= 1; break;
+        case 9: value |= 1024; break;
+        case 10: return;
+        case 11: value %= 9; break;
+        default: value = -value;
+    }
+    out[i] = value;
+}
+KERNEL shared_double_sum(double* out) {
+    __shared__ double total;
+    if (threadIdx.x == 0) total = 0;
+    __syncthreads();
+    atomicAdd(&total, 0.5 * threadIdx.x);
+    __syncthreads();
+    if (threadIdx.x == 0) *out = total;
+}
+KERNEL clocks(long long* out) {
+    const long long first = clock64();
+    out[threadIdx.x] = first;
+    out[32 + threadIdx.x] = clock64();
+}
