@@ -67,7 +67,7 @@ def _count_lanes(decoded: Decoded, index: int) -> Step:
 
 
 def _spin(decoded: Decoded, index: int) -> Step:
-    """ATOMS.CAST.SPIN Rd, [a], compare, new: of the lanes on one bank the first tries; Rd = 1 where it swapped."""
+    """ATOMS.CAST.SPIN Rd, [a], compare, new: of the lanes on one bank the first tries; Rd (Pd) = 1 where it swapped."""
     width = 8 if decoded.has("64") else 4
     places = SharedPlaces(decoded, index, width, "atomic", _memo(wavefronts.spin_wavefronts, width))
     sources = [operand for operand in decoded.operands[1:] if operand.kind is not OperandKind.MEMORY]
@@ -85,6 +85,9 @@ def _spin(decoded: Decoded, index: int) -> Step:
         compare, new = (np.broadcast_to(take_source(lanes, source, width)[0], shape)[tries] for source in sources)
         swapped = np.zeros(shape, np.uint32)
         swapped[tries] = _swap_in_order(rows.reshape(-1).view(swap.dtype), flat, compare, new)
+        if target.kind is OperandKind.PREDICATE:  # since sm_100
+            lanes.set_predicate(target, swapped)
+            return
         lanes.set_u32(target, swapped)
         if width == 8:  # nvcc compares both words with 1
             lanes.set_u32_next(target, 1, ZERO)

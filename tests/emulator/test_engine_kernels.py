@@ -314,3 +314,23 @@ def test_a_clock_of_64_bits_goes_forward(kernels: Kernels) -> None:
     kernels.run("clocks", 1, 32, out)
     assert (out[:32] > 0).all()
     assert (out[32:] >= out[:32]).all()
+
+
+@pytest.mark.parametrize("arch", ["sm89", "sm90", "sm120"])
+def test_sums_of_128_bits_carry(arch: str) -> None:
+    """On sm_120 nvcc adds pairs: IADD.64 RZ, P0, ... and IADD.64.X."""
+    random = np.random.default_rng(8)
+    a, b = (random.integers(-(1 << 63), 1 << 63, 32) for _ in range(2))
+    a[:4], b[:4] = (0, -1, 1, 0), (0, 0, -1, 5)
+    out = np.zeros(64, np.int64)
+    Kernels(arch).run("sum_of_128_bits", 1, 32, a, b, out)
+    pairs = list(zip(a.tolist(), b.tolist(), strict=True))
+    assert out[:32].tolist() == [(x * y + x) >> 64 for x, y in pairs]
+    assert out[32:].tolist() == [(x * y - (y << 3)) >> 64 for x, y in pairs]
+
+
+def test_a_compare_and_swap_that_writes_a_predicate() -> None:
+    """ATOMS.CAST.SPIN.64 P0, [R3], R4, R6 of sm_120."""
+    out = np.zeros(1)
+    Kernels("sm120", instruction_limit=20_000).run("shared_double_sum", 1, 64, out)
+    assert out[0] == 0.5 * 63 * 64 / 2

@@ -70,10 +70,11 @@ def iadd3(insn: Decoded) -> Execute:
     allow(insn, ("X", "64", "U32", "S32"))
     form = arithmetic_form(insn)
     expect_sources(insn, form, 2, 3)
+    carries = form.predicates if insn.has("X") else ()
     if insn.has("64"):
-        return _add_64(form)
+        return _add_64(form, carries)
     if insn.has("X") or any(wanted(form.predicate_results)):
-        return _add_with_carries(form, form.predicates if insn.has("X") else ())
+        return _add_with_carries(form, carries)
     return sum_of(form.result, form.sources)
 
 
@@ -92,13 +93,36 @@ def sum_of(result: Operand, sources: tuple[Operand, ...]) -> Execute:
     return lambda lanes: lanes.set_u32(result, lanes.u32(a) + lanes.u32(b) + lanes.u32(c))
 
 
-def _add_64(form: Form) -> Execute:
-    terms = form.sources
+def _add_64(form: Form, carries: tuple[Operand, ...]) -> Execute:
+    """The same on pairs of registers: the carries are those out of bit 63 (IADD.64 RZ, P0, R2, R6, for __int128)."""
+    first, second = wanted(form.predicate_results)
+    added = [carry for carry in carries if not (carry.is_zero and carry.negate)]
 
     def execute(lanes: Lanes) -> None:
-        lanes.set_u64(form.result, reduce(np.add, [lanes.u64(term) for term in terms]))
+        values = [lanes.u64(term) for term in form.sources]
+        values += [lanes.predicate(carry).astype(np.uint64) for carry in added]
+        total = reduce(np.add, values)
+        lanes.set_u64(form.result, total)
+        if first is not None or second is not None:
+            count = _overflows(values, [term.negate for term in form.sources])
+            for target, least in ((first, 1), (second, 2)):
+                if target is not None:
+                    lanes.set_predicate(target, count >= least)
 
     return execute
+
+
+def _overflows(values: list[U64], negated: list[bool]) -> NDArray[np.int64]:
+    """How often the sum of the values passes 2^64; ``-0`` is ~0 + 1 and passes it alone, as in ``wide``."""
+    total = values[0]
+    count = np.zeros(total.shape, np.int64)
+    for value in values[1:]:
+        total = total + value
+        count = count + (total < value)
+    for value, minus in zip(values, negated, strict=False):
+        if minus:
+            count = count + (value == 0)
+    return count
 
 
 def _add_with_carries(form: Form, carries: tuple[Operand, ...]) -> Execute:

@@ -1,5 +1,5 @@
 // Small kernels for the executor: faults, control flow, barriers, memories, the device runtime.
-// Built with: nvcc -O3 -std=c++17 -lineinfo -arch=sm_89 -cubin -o engine_sm89.cubin engine.cu   (and sm_90)
+// Built with: nvcc -O3 -std=c++17 -lineinfo -arch=sm_89 -cubin -o engine_sm89.cubin engine.cu   (and sm_90, sm_120)
 #include <cassert>
 #include <cooperative_groups.h>
 #include <cstdio>
@@ -257,4 +257,10 @@ KERNEL clocks(long long* out) {
     const long long first = clock64();
     out[threadIdx.x] = first;
     out[32 + threadIdx.x] = clock64();
+}
+KERNEL sum_of_128_bits(const long long* a, const long long* b, long long* out) {
+    const long long x = a[threadIdx.x], y = b[threadIdx.x];
+    const __int128 product = (__int128)x * y;
+    out[threadIdx.x] = (long long)((product + x) >> 64);
+    out[32 + threadIdx.x] = (long long)((product - ((__int128)y << 3)) >> 64);
 }
