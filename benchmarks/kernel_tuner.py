@@ -4,8 +4,7 @@
 
 ``--size`` is M, N and K; each size is a comparison of its own; 1024 unless some are named. ``--backend`` is
 one of Kernel Tuner's: ``pycuda``, which is held to the limit, and ``nvcuda``, its default, for the record. The latter
-compiles with NVRTC in its own process, which takes a fraction of what starting nvcc takes, but builds no host code,
-includes none of nvcc's headers and gives no cubin that other tools could read.
+compiles with NVRTC in its own process, which takes a fraction of what starting nvcc takes.
 
 Needs a GPU, pycuda and kernel_tuner 1.5. All verify every variant against the same product in float64, all time 20
 launches of each, and all start with empty caches (their own and the driver's) in a process of their own.

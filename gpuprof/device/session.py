@@ -61,7 +61,7 @@ class PiecewiseDevice(Protocol):
 
 
 @runtime_checkable
-class ComparingDevice(Protocol):
+class ComparingDevice(Device, Protocol):
     """A device that compares its memory itself."""
 
     def has_room(self, nbytes: int) -> bool:
@@ -206,9 +206,9 @@ class Session:
 
     def _equals(self, key: _Key, expected: NDArray[np.generic]) -> bool:
         """Byte by byte: on the device where it can, else here, stopping at the first piece that differs."""
-        copy = self._copies.of(expected)
-        if copy is not None and isinstance(self.device, ComparingDevice):
-            return self.device.equal(self._handles[key], copy)
+        same = self._copies.equal(self._handles[key], expected)
+        if same is not None:
+            return same
         if not isinstance(self.device, PiecewiseDevice):
             found = self.device.read(self._handles[key], "uint8", (expected.nbytes,))
             return _equal_bytes(_bytes(expected), found)
@@ -254,40 +254,38 @@ class DeviceCopies:
     """Host arrays that stand in device memory as well, to be compared with there: the latest few."""
 
     def __init__(self, device: Device) -> None:
-        self._device = device
+        self._device = device if isinstance(device, ComparingDevice) else None
         self._known: dict[int, tuple[NDArray[np.generic], Handle]] = {}  #: the arrays are kept: an id is used again
 
-    def of(self, array: NDArray[np.generic]) -> Handle | None:
-        """The copy of that array; None for a small one, or where the device cannot compare or has no room."""
-        found = self._known.pop(id(array), None)
-        if found is None:
-            handle = self._made(array)
-            if handle is None:
-                return None
-            found = array, handle
-        self._known[id(array)] = found
-        while len(self._known) > MOST_COPIES:
+    def equal(self, handle: Handle, array: NDArray[np.generic]) -> bool | None:
+        """Does the buffer hold the array's bytes? None where the device cannot say: a small one, or no room."""
+        if self._device is None:
+            return None
+        known = self._known.pop(id(array), None) or self._copied(array, self._device)
+        if known is None:
+            return None
+        self._known[id(array)] = known
+        if len(self._known) > MOST_COPIES:
             _, oldest = self._known.pop(next(iter(self._known)))
             self._device.free(oldest)
-        return found[1]
+        return self._device.equal(handle, known[1])
 
     def clear(self) -> None:
         """Free all."""
-        for _, handle in self._known.values():
-            self._device.free(handle)
+        if self._device is not None:
+            for _, handle in self._known.values():
+                self._device.free(handle)
         self._known.clear()
 
-    def _made(self, array: NDArray[np.generic]) -> Handle | None:
-        if array.nbytes < LEAST_COPY_BYTES or not isinstance(self._device, ComparingDevice):
-            return None
-        if not self._device.has_room(array.nbytes):
+    def _copied(self, array: NDArray[np.generic], device: ComparingDevice) -> tuple[NDArray[np.generic], Handle] | None:
+        if array.nbytes < LEAST_COPY_BYTES or not device.has_room(array.nbytes):
             return None
         try:
-            handle = self._device.allocate(array.nbytes)
+            handle = device.allocate(array.nbytes)
         except DeviceMemoryError:
             return None
-        self._device.write(handle, array)
-        return handle
+        device.write(handle, array)
+        return array, handle
 
 
 def _identity(job: Job, spec: BufferSpec) -> _Key:

@@ -103,8 +103,7 @@ class BufferBuilder:
         fits = self._random_keys_fit(path, fill)
         if np.dtype(dtype).kind != "f" and distribution != "integers":
             self._collector.add((*path, "random"), f"a buffer of {dtype} takes `random: integers`")
-            raise Skip
-
+            fits = False
         if not fits:
             raise Skip
         number = self._collector.integer if distribution == "integers" else self._finite

@@ -7,7 +7,7 @@ import keyword
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from gpuprof.errors import ExpressionError
@@ -121,11 +121,11 @@ def _holds(path: Path_, where: str, point: Point, collector: Collector) -> bool:
 
 def _resolve(family: str, written: Mapping[str, tuple[Axis, Any]], collector: Collector) -> Point:
     """Evaluate sizes and parameters in the order that they need one another; circles are reported."""
-    values: dict[str, Value] = {}
-    wrong: set[str] = set()
+    resolver = _Resolver(written, collector)
     for name in written:
         with suppress(Skip):
-            _resolve_name(name, written, values, wrong, (), collector)
+            resolver.resolve(name)
+    values = resolver.values
     sizes: dict[str, int] = {}
     parameters: dict[str, Scalar] = {}
     for name, value in values.items():
@@ -137,7 +137,7 @@ def _resolve(family: str, written: Mapping[str, tuple[Axis, Any]], collector: Co
     ordered = [axis for axis in shown if not axis.is_size] + [axis for axis in shown if axis.is_size]
     texts = {name: label_text(values.get(name, value)) for name, (_, value) in written.items()}
     label = "/".join([family, *(f"{axis.name}={texts[axis.name]}" for axis in ordered)])
-    return Point(label, sizes, parameters, frozenset(wrong))
+    return Point(label, sizes, parameters, frozenset(resolver.wrong))
 
 
 def label_text(value: Value) -> str:
@@ -145,54 +145,48 @@ def label_text(value: Value) -> str:
     return str(value).replace("/", "_").replace(" ", "")
 
 
-def _resolve_name(
-    name: str,
-    written: Mapping[str, tuple[Axis, Any]],
-    values: dict[str, Value],
-    wrong: set[str],
-    waiting: tuple[str, ...],
-    collector: Collector,
-) -> None:
-    """Put the value of ``name`` into ``values``, or the name into ``wrong`` and raise Skip."""
-    if name in wrong:
-        raise Skip
-    if name in values:
-        return
-    try:
-        values[name] = _value_of(name, written, values, wrong, waiting, collector)
-    except Skip:
-        wrong.add(name)
-        raise
+@dataclass
+class _Resolver:
+    """The values of one point's names as far as they are known, and the names that have none."""
 
+    written: Mapping[str, tuple[Axis, Any]]
+    collector: Collector
+    values: dict[str, Value] = field(default_factory=dict)
+    wrong: set[str] = field(default_factory=set)
 
-def _value_of(
-    name: str,
-    written: Mapping[str, tuple[Axis, Any]],
-    values: dict[str, Value],
-    wrong: set[str],
-    waiting: tuple[str, ...],
-    collector: Collector,
-) -> Value:
-    axis, value = written[name]
-    if name in waiting:
-        circle = " -> ".join([*waiting[waiting.index(name) :], name])
-        collector.add(axis.path, f"is circular: {circle}", "circle")
-        raise Skip
-    result: Value
-    if axis.is_size and isinstance(value, float) and value.is_integer():
-        result = int(value)
-    elif not isinstance(value, str) or (not axis.is_size and is_text(value, written)):
-        result = int(value) if isinstance(value, bool) else value
-    else:
-        expression = collector.expression(axis.path, value)
-        collector.known(axis.path, expression, written, {})
-        for needed in sorted(expression.names):
-            _resolve_name(needed, written, values, wrong, (*waiting, name), collector)
-        evaluate = collector.integer if axis.is_size else collector.number
-        result = evaluate(axis.path, value, values)
-    if axis.is_size:
-        _check_size(axis, result, collector)
-    return result
+    def resolve(self, name: str, waiting: tuple[str, ...] = ()) -> None:
+        """Put the value of ``name`` into ``values``, or the name into ``wrong`` and raise Skip."""
+        if name in self.wrong:
+            raise Skip
+        if name in self.values:
+            return
+        try:
+            self.values[name] = self._value(name, waiting)
+        except Skip:
+            self.wrong.add(name)
+            raise
+
+    def _value(self, name: str, waiting: tuple[str, ...]) -> Value:
+        axis, value = self.written[name]
+        if name in waiting:
+            circle = " -> ".join([*waiting[waiting.index(name) :], name])
+            self.collector.add(axis.path, f"is circular: {circle}", "circle")
+            raise Skip
+        result: Value
+        if axis.is_size and isinstance(value, float) and value.is_integer():
+            result = int(value)
+        elif not isinstance(value, str) or (not axis.is_size and is_text(value, self.written)):
+            result = int(value) if isinstance(value, bool) else value
+        else:
+            expression = self.collector.expression(axis.path, value)
+            self.collector.known(axis.path, expression, self.written, {})
+            for needed in sorted(expression.names):
+                self.resolve(needed, (*waiting, name))
+            evaluate = self.collector.integer if axis.is_size else self.collector.number
+            result = evaluate(axis.path, value, self.values)
+        if axis.is_size:
+            _check_size(axis, result, self.collector)
+        return result
 
 
 def _check_size(axis: Axis, value: Value, collector: Collector) -> None:

@@ -63,7 +63,7 @@ class SharedData:
 
     def prepare(self, variant: Variant, seeds: int) -> None:
         """Make what ``specs`` and ``references`` will be asked for; raises as they do."""
-        for seed in range(seeds if has_random_input(variant) else 1):
+        for seed in seed_offsets(variant, seeds):
             self.specs(variant, seed)
             self.references(variant, seed)
 
@@ -106,6 +106,11 @@ class SharedData:
 def has_random_input(variant: Variant) -> bool:
     """Would another seed change the inputs?"""
     return any(buffer.fill.kind == "random" for buffer in variant.buffers.values())
+
+
+def seed_offsets(variant: Variant, seeds: int) -> range:
+    """The seeds that a variant is checked with: one is enough where another would change nothing."""
+    return range(seeds if has_random_input(variant) else 1)
 
 
 def shared_bytes(variant: Variant) -> int:

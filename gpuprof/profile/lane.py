@@ -10,7 +10,7 @@ from gpuprof.device.base import DeviceDescription
 from gpuprof.device.session import POISONS
 from gpuprof.errors import GpuprofError, LaunchTimeoutError
 from gpuprof.profile.board import Board, Ready
-from gpuprof.profile.data import SharedData, has_random_input
+from gpuprof.profile.data import SharedData, seed_offsets
 from gpuprof.profile.messages import Check, Checked, Load
 from gpuprof.profile.options import RunOptions
 from gpuprof.profile.pool import TimingPool, Track
@@ -143,7 +143,7 @@ class Lane:
 
     def _check_request(self, ready: Ready) -> Check:
         variant = ready.built.variant
-        seeds = range(self._options.seeds if has_random_input(variant) else 1)
+        seeds = seed_offsets(variant, self._options.seeds)
         jobs = tuple(ready.built.job(self._data.specs(variant, seed)) for seed in seeds)
         references = tuple(self._references(ready, seed) for seed in seeds)
         expressions = variant.reference.expressions

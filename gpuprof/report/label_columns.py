@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from gpuprof.report.columns import VARIANT, Head, Row
 from gpuprof.report.layout import ALWAYS, FOLD_SHARE
@@ -10,34 +10,33 @@ from gpuprof.results.model import Result
 
 #: A head with a longer name is broken at its underscores.
 HEAD_WIDTH = 8
+FAMILY = Head("variant", "variant", ALWAYS, lambda row: row.result.family, right=False, shrink_to=12)
 
 
 def label_heads(results: Sequence[Result], width: int) -> tuple[Head, ...]:
     """The columns that name each row in a table of that width."""
-    labels = [result.variant for result in results]
-    longest = max((len(label) for label in labels), default=0)
-    parts = {label: split_label(label) for label in labels}
-    values = [found[1] for found in parts.values() if found is not None]
-    if longest <= FOLD_SHARE * width or len(values) < len(parts):
+    longest = max((len(result.variant) for result in results), default=0)
+    values = {result.variant: values_of(result.variant) for result in results}
+    known = [found for found in values.values() if found is not None]
+    if longest <= FOLD_SHARE * width or len(known) < len(values):
         return (VARIANT,)
-    families = dict.fromkeys(label.split("/", 1)[0] for label in labels)
-    heads = [Head("variant", "variant", ALWAYS, _family, right=False, shrink_to=12)] if len(families) > 1 else []
+    families = {result.family for result in results}
+    heads = [FAMILY] if len(families) > 1 else []
     taken = max(map(len, families)) if heads else 0
-    for name in dict.fromkeys(name for found in values for name in found):
-        widest = max(len(found.get(name, "")) for found in values)
+    for name in dict.fromkeys(name for found in known for name in found):
+        widest = max(len(found.get(name, "")) for found in known)
         short = broken(name, max(widest, HEAD_WIDTH))
         taken += 1 + max(widest, *(len(line) for line in short.split("\n")))
-        heads.append(Head(name, short, ALWAYS, _value(name)))
+        heads.append(Head(name, short, ALWAYS, _value(values, name)))
     return tuple(heads) if heads and taken <= FOLD_SHARE * width else (VARIANT,)
 
 
-def split_label(label: str) -> tuple[str, dict[str, str]] | None:
-    """``family/NAME=VALUE/...`` as family and values; None for a label of another form."""
-    family, *parts = label.split("/")
-    pairs = [part.partition("=") for part in parts]
+def values_of(label: str) -> dict[str, str] | None:
+    """The values of ``family/NAME=VALUE/...``; None for a label of another form."""
+    pairs = [part.partition("=") for part in label.split("/")[1:]]
     if not all(name and equals for name, equals, _ in pairs):
         return None
-    return family, {name: value for name, _, value in pairs}
+    return {name: value for name, _, value in pairs}
 
 
 def broken(name: str, width: int) -> str:
@@ -51,13 +50,5 @@ def broken(name: str, width: int) -> str:
     return "\n".join(lines)
 
 
-def _family(row: Row) -> str:
-    return row.result.variant.split("/", 1)[0]
-
-
-def _value(name: str) -> Callable[[Row], str]:
-    def text(row: Row) -> str:
-        found = split_label(row.result.variant)
-        return found[1].get(name, "") if found is not None else ""
-
-    return text
+def _value(values: Mapping[str, Mapping[str, str] | None], name: str) -> Callable[[Row], str]:
+    return lambda row: (values[row.result.variant] or {}).get(name, "")

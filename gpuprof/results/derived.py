@@ -7,7 +7,8 @@ its unit. A name whose counters are missing is absent from ``derived_values``, n
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import difflib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpuprof.results import metrics as m
@@ -39,6 +40,13 @@ def derived_values(result: Result) -> dict[str, float]:
 def describe(name: str) -> Derived | None:
     """The table's entry of that name."""
     return next((entry for entry in TABLE if entry.name == name), None)
+
+
+def no_value(name: str, known: Sequence[str]) -> str:
+    """What is said of a name that no value has: the nearest ones, else all."""
+    near = difflib.get_close_matches(name, known, n=3)
+    hint = f"did you mean {' or '.join(near)}?" if near else f"known are {', '.join(known)}"
+    return f"no value {name!r}; {hint}"
 
 
 def counters_of(result: Result) -> Counters | None:

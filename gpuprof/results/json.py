@@ -100,7 +100,7 @@ def write_whole(text: str, path: Path) -> None:
         if target.exists() and not target.is_file():
             target.write_text(text, encoding="utf-8")
             return
-        part = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
+        part = _part_beside(target)
         try:
             part.write_text(text, encoding="utf-8")
             os.replace(part, target)
@@ -122,11 +122,16 @@ def check_target(path: Path) -> None:
             raise StoreError(f"cannot write {path}: it is a folder")
         if target.exists() and not target.is_file():
             return
-        part = target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
+        part = _part_beside(target)
         part.touch()
         part.unlink()
     except OSError as error:
         raise StoreError(f"cannot write {path}: {error.strerror or error}") from None
+
+
+def _part_beside(target: Path) -> Path:
+    """A name in the target's folder that nobody else uses."""
+    return target.with_name(f".{target.name}.{os.getpid()}.{secrets.token_hex(4)}.part")
 
 
 def read_run(path: Path) -> Run:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass, replace
 
 from gpuprof.errors import UsageError
-from gpuprof.results.derived import TABLE, derived_values
+from gpuprof.results.derived import TABLE, derived_values, no_value
 from gpuprof.results.model import Run
 
 ALIASES = {"time": "time_us"}
@@ -21,11 +20,11 @@ class Order:
 
     def of(self, run: Run) -> Run:
         """The run with its rows in this order; those without the value come last, as they were."""
-        keys = {id(result): derived_values(result).get(self.name) for result in run.results}
-        valued = [result for result in run.results if keys[id(result)] is not None]
-        rest = [result for result in run.results if keys[id(result)] is None]
-        valued.sort(key=lambda result: keys[id(result)] or 0.0, reverse=self.descending)
-        return replace(run, results=(*valued, *rest))
+        values = [(derived_values(result).get(self.name), result) for result in run.results]
+        valued = [(value, result) for value, result in values if value is not None]
+        valued.sort(key=lambda pair: pair[0], reverse=self.descending)
+        rest = [result for value, result in values if value is None]
+        return replace(run, results=(*(result for _, result in valued), *rest))
 
 
 def parse_order(text: str) -> Order:
@@ -34,7 +33,5 @@ def parse_order(text: str) -> Order:
     name = ALIASES.get(plain, plain)
     known = [entry.name for entry in TABLE]
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=3)
-        hint = f"; did you mean {' or '.join(near)}?" if near else f"; known are time, {', '.join(known)}"
-        raise UsageError(f"--sort {text!r}: no value {plain!r}{hint}")
+        raise UsageError(f"--sort {text!r}: {no_value(plain, (*ALIASES, *known))}")
     return Order(name, text.strip().startswith("-"))

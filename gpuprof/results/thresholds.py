@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from gpuprof.errors import UsageError
 from gpuprof.results.compare import Comparison, VariantComparison
-from gpuprof.results.derived import TABLE
+from gpuprof.results.derived import TABLE, no_value
 from gpuprof.results.model import Status
 
 _OPERATORS: Mapping[str, Callable[[float, float], bool]] = {
@@ -66,11 +66,7 @@ def parse_threshold(text: str) -> Threshold:
     name, change, comparison, number, percent = match.groups()
     known = (*_SPECIAL, *(entry.name for entry in TABLE))
     if name not in known:
-        import difflib
-
-        near = difflib.get_close_matches(name, known, n=3)
-        hint = f"; did you mean {' or '.join(near)}?" if near else f"; known are {', '.join(known)}"
-        raise UsageError(f"--fail-on {text!r}: no value {name!r}{hint}")
+        raise UsageError(f"--fail-on {text!r}: {no_value(name, known)}")
     if change and name in _SPECIAL:
         raise UsageError(f"--fail-on {text!r}: {name} compares the two runs already: '{name} {comparison} ...'")
     if percent and not change and name not in _PERCENT:

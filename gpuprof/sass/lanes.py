@@ -15,10 +15,10 @@ from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.model import Instruction, Operand, OperandKind
 from gpuprof.sass.opcodes import guarded
 from gpuprof.sass.roles import Register
+from gpuprof.sass.words import MASK, lut
 
 LANES = 32
 _DEEPEST = 40
-_MASK = 0xFFFFFFFF
 Lanes = tuple[int, ...]
 Sites = tuple[int, ...]
 _ZERO: Lanes = (0,) * LANES
@@ -199,7 +199,7 @@ def _shape(value: Value) -> tuple[Lanes, tuple[tuple[str, Lanes], ...]]:
 
 
 def _number(value: int) -> Value:
-    value &= _MASK
+    value &= MASK
     return Value((value - (1 << 32) if value >> 31 else value,) * LANES)
 
 
@@ -282,9 +282,7 @@ def _high_shift_add(
     high = low if extended else lanes._operand(site, operands[2], depth)
     if low is None or high is None or added is None or low.scaled or high.scaled or not (low.exact and high.exact):
         return None
-    wide = [
-        one if extended else (other << 32) | (one & _MASK) for one, other in zip(low.known, high.known, strict=True)
-    ]
+    wide = [one if extended else (other << 32) | (one & MASK) for one, other in zip(low.known, high.known, strict=True)]
     words = tuple(_number((one << int(amount)) >> 32).known[0] for one in wide)
     return _add(Value(words), added)
 
@@ -303,7 +301,7 @@ def _shift(lanes: LaneEvaluator, site: int, instruction: Instruction, depth: int
     if value is None or value.scaled or not value.exact or not operands[1].is_zero:
         return None
     signed = "S32" in words
-    return Value(tuple((lane if signed else lane & _MASK) >> int(amount) for lane in value.known))
+    return Value(tuple((lane if signed else lane & MASK) >> int(amount) for lane in value.known))
 
 
 def _logic(lanes: LaneEvaluator, site: int, instruction: Instruction, depth: int) -> Value | None:
@@ -315,15 +313,7 @@ def _logic(lanes: LaneEvaluator, site: int, instruction: Instruction, depth: int
     if table is None or any(value is None or value.scaled or not value.exact for value in values):
         return None
     columns = zip(*(value.known for value in values if value is not None), strict=True)
-    return Value(tuple(_number(_lut(int(table), *column)).known[0] for column in columns))
-
-
-def _lut(table: int, a: int, b: int, c: int) -> int:
-    result = 0
-    for row in range(8):
-        if table >> row & 1:
-            result |= (a if row & 4 else ~a) & (b if row & 2 else ~b) & (c if row & 1 else ~c)
-    return result & _MASK
+    return Value(tuple(_number(lut(int(table), *column)).known[0] for column in columns))
 
 
 def _copy(lanes: LaneEvaluator, site: int, instruction: Instruction, depth: int) -> Value | None:

@@ -13,8 +13,8 @@ from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.model import Instruction, Operand, OperandKind
 from gpuprof.sass.opcodes import guarded
 from gpuprof.sass.roles import Register
+from gpuprof.sass.words import MASK, lut, signed
 
-_WORD = 0xFFFFFFFF
 _MOST_ITERATIONS = 1 << 16
 _MOST_INSTRUCTIONS = 64
 _FILES = {
@@ -89,7 +89,7 @@ class Replay:
             raise _NotCountedError
         for site in before:
             value = self.constant(site, register)
-            if value is None or self._words.setdefault(register, value & _WORD) != value & _WORD:
+            if value is None or self._words.setdefault(register, value & MASK) != value & MASK:
                 raise _NotCountedError
         return [site for site in found.sites if site in self.inside]
 
@@ -126,12 +126,12 @@ def _held(operand: Operand, words: Mapping[Register, int]) -> int:
 
 def _word(operand: Operand, words: Mapping[Register, int]) -> int:
     if operand.kind is OperandKind.IMMEDIATE and isinstance(operand.value, int):
-        return operand.value & _WORD
+        return operand.value & MASK
     if operand.kind not in (OperandKind.REGISTER, OperandKind.UNIFORM) or operand.absolute or operand.suffixes:
         raise _NotCountedError
     value = 0 if operand.is_zero else _held(operand, words)
     value = ~value if operand.invert else value
-    return (-value if operand.negate else value) & _WORD
+    return (-value if operand.negate else value) & MASK
 
 
 def _execute(instruction: Instruction, words: dict[Register, int]) -> None:
@@ -142,7 +142,7 @@ def _execute(instruction: Instruction, words: dict[Register, int]) -> None:
         raise _NotCountedError
     value = run(instruction, words)
     if not target.is_zero:
-        words[_register(target)] = value & _WORD
+        words[_register(target)] = value & MASK
 
 
 def _sources(instruction: Instruction, count: int, words: Mapping[Register, int]) -> list[int]:
@@ -187,16 +187,13 @@ def _shift(instruction: Instruction, words: Mapping[Register, int]) -> int:
         return low << amount
     if not instruction.operands[1].is_zero or instruction.modifiers not in (("R", "U32", "HI"), ("R", "S32", "HI")):
         raise _NotCountedError
-    return (_signed(high) if "S32" in instruction.modifiers else high) >> amount
+    return (signed(high) if "S32" in instruction.modifiers else high) >> amount
 
 
 def _logic(instruction: Instruction, words: Mapping[Register, int]) -> int:
     _only(instruction, "LUT")
     first, second, third, table = _sources(instruction, 4, words)
-    chosen = 0
-    for row in (one for one in range(8) if table >> one & 1):
-        chosen |= (first if row & 4 else ~first) & (second if row & 2 else ~second) & (third if row & 1 else ~third)
-    return chosen
+    return lut(table, first, second, third)
 
 
 def _compare(instruction: Instruction, words: Mapping[Register, int]) -> int:
@@ -207,7 +204,7 @@ def _compare(instruction: Instruction, words: Mapping[Register, int]) -> int:
         raise _NotCountedError
     first, second = (_word(one, words) for one in operands[2:4])
     if "U32" not in instruction.modifiers:
-        first, second = _signed(first), _signed(second)
+        first, second = signed(first), signed(second)
     holds, also = relation(first, second), _flag(operands[4], words)
     return int(holds or also if "OR" in instruction.modifiers else holds and also)
 
@@ -219,10 +216,6 @@ def _predicate_logic(instruction: Instruction, words: Mapping[Register, int]) ->
         raise _NotCountedError
     first, second, third = (_flag(one, words) for one in operands[2:5])
     return int(operands[5].value or 0) >> (first << 2 | second << 1 | third) & 1
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 32) if value >> 31 else value
 
 
 _RUN: dict[str, Callable[[Instruction, Mapping[Register, int]], int]] = {

@@ -16,6 +16,7 @@ from gpuprof.sass.opcodes import guarded, is_conditional_branch
 from gpuprof.sass.origins import Origins, Tracer
 from gpuprof.sass.replay import Replay, Way
 from gpuprof.sass.roles import Register
+from gpuprof.sass.words import MASK, signed
 
 _COMPARES = frozenset(("ISETP", "UISETP"))
 _ADDS = frozenset(("IADD3", "VIADD", "IADD", "UIADD3", "UIADD", "IADD32I"))
@@ -24,7 +25,7 @@ _INVERSE = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "E
 _SWAPPED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
 _SIGNS = {"LT": "<", "LE": "<=", "GT": ">", "GE": ">=", "NE": "!=", "EQ": "=="}
 _DEEPEST = 24
-_WORD = 1 << 32
+_WORD = MASK + 1
 _DATA = {OperandKind.REGISTER: "R", OperandKind.UNIFORM: "UR"}
 _FLAG = {OperandKind.PREDICATE: "P", OperandKind.UNIFORM_PREDICATE: "UP"}
 
@@ -258,7 +259,7 @@ class _Analysis:
 
     def _constant(self, index: int, operand: Operand, depth: int = 0) -> int | None:
         if operand.kind is OperandKind.IMMEDIATE:
-            return _signed(int(operand.value or 0))
+            return signed(int(operand.value or 0))
         if operand.is_zero and operand.kind in _DATA:
             return 0
         file = _DATA.get(operand.kind)
@@ -286,7 +287,7 @@ class _Analysis:
             return None
         source, amount = added
         base = self._constant(site, source, depth + 1)
-        return _signed(base + amount) if base is not None else None
+        return signed(base + amount) if base is not None else None
 
     def from_origins(self) -> Trip:
         """No counter was found: say at least what the way out depends on."""
@@ -402,11 +403,11 @@ def _sum_of_sources(instruction: Instruction, operands: list[Operand]) -> tuple[
         return (
             (operands[-1], 0)
             if not constants
-            else (constants[0], sum(_signed(int(o.value or 0)) for o in constants[1:]))
+            else (constants[0], sum(signed(int(o.value or 0)) for o in constants[1:]))
         )
     if len(others) != 1 or others[0].negate or others[0].invert:
         return None
-    return others[0], sum(_signed(int(operand.value or 0)) for operand in constants)
+    return others[0], sum(signed(int(operand.value or 0)) for operand in constants)
 
 
 def _move(instruction: Instruction, operands: list[Operand]) -> tuple[Operand, int] | None:
@@ -438,10 +439,4 @@ def _half_constant(instruction: Instruction) -> int | None:
     operands = instruction.operands
     if len(operands) < 4 or not all(operand.is_zero for operand in operands[1:3]):
         return None
-    return _signed(instruction.encoding >> 32 & 0xFFFFFFFF)
-
-
-def _signed(value: int) -> int:
-    """A 32-bit word as a signed number."""
-    value &= 0xFFFFFFFF
-    return value - _WORD if value >> 31 else value
+    return signed(instruction.encoding >> 32 & 0xFFFFFFFF)

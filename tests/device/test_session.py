@@ -11,7 +11,7 @@ import pytest
 from gpuprof.device.base import Handle
 from gpuprof.device.emulated import EmulatedDevice
 from gpuprof.device.jobs import BufferReference, BufferSpec, FillCall, HostCall, Job, KernelCall
-from gpuprof.device.session import POISONS, Session
+from gpuprof.device.session import LEAST_COPY_BYTES, MOST_COPIES, POISONS, Session
 from gpuprof.errors import DeviceMemoryError, LaunchError
 from gpuprof.toolchain import find_tools
 from gpuprof.toolchain.build import Builder
@@ -129,3 +129,65 @@ def test_a_host_library_needs_a_gpu(x_file: Path) -> None:
     call = HostCall("sum", Path("lib.so"), "f", ())
     with pytest.raises(LaunchError, match="needs a GPU"):
         session.run(Job("v", (), (call,)))
+
+
+class ComparingEmulator(EmulatedDevice):
+    """The emulator, made to compare its memory itself as a GPU does; ``roomy`` says whether it will keep copies."""
+
+    roomy = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held: set[int] = set()
+        self.compared = 0
+
+    def allocate(self, nbytes: int) -> Handle:
+        handle = super().allocate(nbytes)
+        self.held.add(handle.identifier)
+        return handle
+
+    def free(self, handle: Handle) -> None:
+        super().free(handle)
+        self.held.remove(handle.identifier)
+
+    def has_room(self, nbytes: int) -> bool:
+        return self.roomy
+
+    def equal(self, left: Handle, right: Handle) -> bool:
+        self.compared += 1
+        sides = (self.read(side, "uint8", (side.nbytes,)) for side in (left, right))
+        return bool(np.array_equal(*sides))
+
+
+def big_job() -> Job:
+    spec = BufferSpec("y", "uint8", (LEAST_COPY_BYTES,), LEAST_COPY_BYTES, output=True)
+    return Job("big", (spec,), ())
+
+
+def test_a_device_that_compares_is_given_copies_and_the_latest_few_are_kept() -> None:
+    device = ComparingEmulator()
+    session, big = Session(device), big_job()
+    session.prepare(big, 7)
+    right = np.full(LEAST_COPY_BYTES, 7, np.uint8)
+    assert session.holds_bytes(big, "y", right)
+    for value in range(2 * MOST_COPIES):
+        wrong = right.copy()
+        wrong[value] ^= 1
+        assert not session.holds_bytes(big, "y", wrong)
+    assert device.compared == 1 + 2 * MOST_COPIES
+    assert len(device.held) == 1 + MOST_COPIES
+    session.keep_only([big])
+    assert len(device.held) == 1
+    session.close()
+    assert not device.held
+
+
+def test_without_room_for_a_copy_the_buffer_is_read() -> None:
+    device = ComparingEmulator()
+    device.roomy = False
+    session, big = Session(device), big_job()
+    session.prepare(big, 7)
+    assert session.holds_bytes(big, "y", np.full(LEAST_COPY_BYTES, 7, np.uint8))
+    assert not session.holds_bytes(big, "y", np.zeros(LEAST_COPY_BYTES, np.uint8))
+    assert device.compared == 0
+    assert len(device.held) == 1

@@ -201,36 +201,27 @@ def test_the_text_reads_as_in_for(body: str, text: str, count: int | None) -> No
     assert (loop.trip.text, loop.trip.count) == (f"100 {text}", count)
 
 
-def test_a_branch_on_two_conditions_is_left_by_either() -> None:
-    """``@!P0 BRA P1``: it goes on while P0 is false and P1 is true."""
-    facts = analysed(
-        """MOV R0, RZ
+def left_on_two_conditions(ends: str) -> Analysis:
+    """A counter below 64 and a loaded value decide; ``ends`` are the instructions that use both."""
+    return analysed(
+        f"""MOV R0, RZ
         .L_x_0:
         IADD3 R0, R0, 0x1, RZ
         ISETP.GE.U32.AND P0, PT, R0, 0x40, PT
         LDG.E R5, [R2]
         FSETP.LEU.AND P1, PT, R5, 100, PT
-        @!P0 BRA P1, `(.L_x_0)
-        EXIT"""
+        {ends}"""
     )
-    (loop,) = facts.loops
+
+
+def test_a_branch_on_two_conditions_is_left_by_either() -> None:
+    """``@!P0 BRA P1``: it goes on while P0 is false and P1 is true."""
+    (loop,) = left_on_two_conditions("@!P0 BRA P1, `(.L_x_0)\nEXIT").loops
     assert (loop.trip.count, loop.trip.at_most) == (64, True)
 
 
 def test_a_branch_that_needs_both_conditions_to_leave_has_no_count() -> None:
-    facts = analysed(
-        """MOV R0, RZ
-        .L_x_0:
-        IADD3 R0, R0, 0x1, RZ
-        ISETP.GE.U32.AND P0, PT, R0, 0x40, PT
-        LDG.E R5, [R2]
-        FSETP.LEU.AND P1, PT, R5, 100, PT
-        @P0 BRA P1, `(.L_x_1)
-        BRA `(.L_x_0)
-        .L_x_1:
-        EXIT"""
-    )
-    (loop,) = facts.loops
+    (loop,) = left_on_two_conditions("@P0 BRA P1, `(.L_x_1)\nBRA `(.L_x_0)\n.L_x_1:\nEXIT").loops
     assert (loop.trip.kind, loop.trip.count) == ("data", None)
 
 
