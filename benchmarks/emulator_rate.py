@@ -18,7 +18,7 @@ import numpy as np
 
 from gpuprof.device.base import Launch, Pointer
 from gpuprof.device.emulated import EmulatedDevice
-from gpuprof.emulator.model import EmulationOptions
+from gpuprof.emulator.options import EmulationOptions
 from gpuprof.toolchain import find_tools
 from gpuprof.toolchain.build import Builder
 from gpuprof.toolchain.model import Build, BuildRequest

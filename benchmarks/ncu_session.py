@@ -33,10 +33,10 @@ from gpuprof import experiment as experiments
 from gpuprof.errors import GpuprofError, MissingDeviceError, MissingToolError
 from gpuprof.experiment.bundled import configs
 from gpuprof.experiment.model import Experiment, Variant
-from gpuprof.profile.assemble import bare_result
-from gpuprof.profile.ncu_counters import Profiled, profile_with_ncu, require_ncu
-from gpuprof.profile.ncu_jobs import NcuOptions
+from gpuprof.profile.ncu.counters import Profiled, profile_with_ncu, require_ncu
+from gpuprof.profile.ncu.jobs import NcuOptions
 from gpuprof.profile.options import RunOptions
+from gpuprof.profile.result_rows import bare_result
 from gpuprof.profile.setup import Setup
 from gpuprof.report.verdict import verdict
 from gpuprof.results.agreement import DIFFERS, EQUAL, agreement

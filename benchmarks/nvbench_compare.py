@@ -128,12 +128,12 @@ def compare(config: str, folder: Path) -> Iterator[Row]:
     from gpuprof import experiment as experiments
     from gpuprof.device.jobs import KernelCall
     from gpuprof.device.launcher import write_spec
-    from gpuprof.profile.data import SharedData
+    from gpuprof.profile.built_variant import BuiltVariant, build_request
     from gpuprof.profile.observer import SilentObserver
     from gpuprof.profile.options import RunOptions
-    from gpuprof.profile.prepare import BuiltVariant, build_request
     from gpuprof.profile.run import run_experiment
     from gpuprof.profile.setup import prepare_run
+    from gpuprof.profile.shared_arrays import SharedData
 
     experiment = experiments.load(experiments.find_config(config))
     options = RunOptions(devices=("gpu:0",))

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpuprof.errors import GpuprofError
+from gpuprof.profile.sass_section import facts_of
 from gpuprof.sass.analysis import analyse
-from gpuprof.sass.facts import facts_of
 from gpuprof.sass.parse import parse_disassembly
 from gpuprof.toolchain import Toolchain, find_tools
 from gpuprof.toolchain.disasm import OPTIONS

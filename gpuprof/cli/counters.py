@@ -15,7 +15,7 @@ from gpuprof.cli.ncu_options import ncu_options, ncu_options_of
 
 if TYPE_CHECKING:
     from gpuprof.experiment.model import Experiment
-    from gpuprof.profile.ncu_jobs import NcuOptions
+    from gpuprof.profile.ncu.jobs import NcuOptions
     from gpuprof.profile.observer import Observer
     from gpuprof.profile.options import RunOptions
     from gpuprof.results.model import Run
@@ -101,7 +101,7 @@ def _count(
     experiment: Experiment, options: RunOptions, ncu: NcuOptions | None, observer: Observer, compared: bool
 ) -> Run:
     """Emulated counters, ncu's, or both in one run; for the GPU's architecture where ncu counts."""
-    from gpuprof.profile.ncu_counters import count_with_ncu, require_ncu, with_ncu
+    from gpuprof.profile.ncu.counters import count_with_ncu, require_ncu, with_ncu
     from gpuprof.profile.run import run_experiment
 
     if ncu is None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 if TYPE_CHECKING:
-    from gpuprof.profile.ncu_jobs import NcuOptions
+    from gpuprof.profile.ncu.jobs import NcuOptions
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
@@ -53,7 +53,7 @@ def ncu_options_of(flags: Mapping[str, Any], *, wanted: bool = False) -> NcuOpti
     Raises:
         UsageError: a word that is neither a set of metrics nor a metric.
     """
-    from gpuprof.profile.ncu_jobs import NcuOptions
+    from gpuprof.profile.ncu.jobs import NcuOptions
     from gpuprof.results.metric_sets import resolve_metrics
 
     if not (wanted or flags["ncu_sets"] or flags["ncu_sections"] or flags["ncu_report"]):

@@ -61,8 +61,8 @@ def command(config: str, **flags: Any) -> None:
     CONFIG is a YAML file or the name of a bundled experiment. Exit code 0: all variants ran and verified; 1: some
     variant failed or differed; 2: the command or the YAML is wrong; 3: a tool or device is missing; 130: interrupted.
     """
-    from gpuprof.cli.head_start import head_start
-    from gpuprof.results.order import parse_order
+    from gpuprof.cli.prewarm import head_start
+    from gpuprof.results.lookup import parse_order
 
     options = _options(flags)
     order = parse_order(flags["sort"]) if flags["sort"] else None
@@ -81,7 +81,7 @@ def _run(
     from gpuprof import experiment as experiments
     from gpuprof.cli.run_progress import make_observer
     from gpuprof.experiment.overrides import parse_overrides
-    from gpuprof.profile.ncu_counters import count_with_ncu, require_ncu, with_ncu
+    from gpuprof.profile.ncu.counters import count_with_ncu, require_ncu, with_ncu
     from gpuprof.profile.run import run_experiment
 
     ncu = ncu_options_of(flags)

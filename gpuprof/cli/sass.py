@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from gpuprof.cli.sass_target import Request, Subject
-    from gpuprof.report.sass_listing import ListingOptions
+    from gpuprof.report.sass.listing import ListingOptions
     from gpuprof.sass.analysis import Analysis
 
 _MOST_OVERVIEW_ROWS = 40
@@ -107,7 +107,7 @@ def _request(target: str, flags: dict[str, Any]) -> Request:
 def _view(flags: dict[str, Any]) -> _View:
     import re
 
-    from gpuprof.report.sass_listing import ListingOptions
+    from gpuprof.report.sass.listing import ListingOptions
 
     try:
         re.compile(flags["grep"] or "")
@@ -133,7 +133,7 @@ def _analyse(subject: Subject, *, live: bool) -> Analysis:
 def _print_kernel(subject: Subject, analysis: Analysis, view: _View) -> None:
     from gpuprof.cli.sass_target import head_of
     from gpuprof.report.console import make_console
-    from gpuprof.report.sass import print_analysis, print_listing
+    from gpuprof.report.sass.kernel import print_analysis, print_listing
 
     console = make_console()
     title, indices = _part(analysis, view)
@@ -160,7 +160,7 @@ def _data(subject: Subject, analysis: Analysis, *, listing: bool) -> dict[str, o
     from dataclasses import asdict
 
     from gpuprof.cli.sass_target import head_of
-    from gpuprof.sass.data import analysis_data
+    from gpuprof.sass.as_json import analysis_data
 
     head = asdict(head_of(subject))
     return {**head, "block": subject.block, **analysis_data(analysis, listing=listing)}
@@ -196,7 +196,7 @@ def _overview(request: Request, *, as_json: bool) -> Subject | None:
 
 def _print_rows(name: str, subjects: Iterable[Subject], unreadable: Sequence[str]) -> None:
     from gpuprof.report.console import make_console
-    from gpuprof.report.sass_overview import print_overview, row_of
+    from gpuprof.report.sass.overview import print_overview, row_of
 
     rows = []
     for subject in subjects:
@@ -209,7 +209,7 @@ def _print_rows(name: str, subjects: Iterable[Subject], unreadable: Sequence[str
 def _print_difference(first: Subject, second: Subject, view: _View, *, as_json: bool) -> None:
     from gpuprof.cli.sass_target import head_of
     from gpuprof.report.console import make_console
-    from gpuprof.report.sass_diff import difference_data, print_difference
+    from gpuprof.report.sass.diff import difference_data, print_difference
     from gpuprof.sass.diff import compare_code
 
     ours, theirs = _analyse(first, live=False), _analyse(second, live=False)

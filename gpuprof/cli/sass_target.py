@@ -16,7 +16,7 @@ from gpuprof.errors import DisassemblyError, GpuprofError, UsageError
 
 if TYPE_CHECKING:
     from gpuprof.experiment.model import KernelStep, Variant
-    from gpuprof.report.sass_words import KernelHead
+    from gpuprof.report.sass.format import KernelHead
     from gpuprof.sass.model import Function
     from gpuprof.toolchain.model import Build, Resources
     from gpuprof.toolchain.tools import Toolchain
@@ -318,7 +318,7 @@ def _is_kernel_name(text: str) -> bool:
 
 def head_of(subject: Subject) -> KernelHead:
     """The head that the report prints."""
-    from gpuprof.report.sass_words import KernelHead
+    from gpuprof.report.sass.format import KernelHead
 
     resources = subject.resources
     return KernelHead(

@@ -22,7 +22,7 @@ def command(run: str, sass: bool, sort: str | None, history_file: str | None, **
     from gpuprof.report.console import make_console
     from gpuprof.report.exports import write_exports
     from gpuprof.report.run_table import render_run
-    from gpuprof.results.order import parse_order
+    from gpuprof.results.lookup import parse_order
     from gpuprof.results.reference import load_run
 
     targets = targets_of(exports)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpuprof.emulator.loader import KernelImage, Module
-    from gpuprof.emulator.model import EmulationOptions, EmulationReport
+    from gpuprof.emulator.options import EmulationOptions, EmulationReport
     from gpuprof.toolchain.tools import Toolchain
 
 #: What a bundled experiment may take at most.
@@ -34,8 +34,8 @@ class EmulatedDevice:
         tools: Toolchain | None = None,
         capacity_bytes: int = CAPACITY_BYTES,
     ) -> None:
-        from gpuprof.emulator.memory import Arena
-        from gpuprof.emulator.model import EmulationOptions as Options
+        from gpuprof.emulator.memory.arena import Arena
+        from gpuprof.emulator.options import EmulationOptions as Options
 
         self._options = options or Options()
         self._tools = tools
@@ -94,8 +94,8 @@ class EmulatedDevice:
 
     def launch(self, launch: Launch) -> LaunchCounters:
         """Execute the kernel: the whole grid, or a sample of its blocks when the budget says so."""
+        from gpuprof.emulator.engine import emulate
         from gpuprof.emulator.loader import pack_parameters
-        from gpuprof.emulator.run import emulate
 
         image = self._module(launch.cubin).image(launch.symbol)
         values = [self._argument(argument) for argument in launch.arguments]

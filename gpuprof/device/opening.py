@@ -23,7 +23,7 @@ def open_device(
     """
     if name == "emulated":
         from gpuprof.device.emulated import EmulatedDevice
-        from gpuprof.emulator.model import EmulationOptions
+        from gpuprof.emulator.options import EmulationOptions
         from gpuprof.toolchain import find_tools
 
         options = EmulationOptions(budget=budget, instruction_limit=instruction_limit, threads=threads)

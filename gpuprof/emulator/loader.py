@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gpuprof.emulator.syscalls import system_address
+from gpuprof.emulator.runtime.syscalls import system_address
 from gpuprof.errors import EmulationError, KernelNotFoundError
 from gpuprof.sass.model import Disassembly
 
 if TYPE_CHECKING:
-    from gpuprof.emulator.memory import Arena
+    from gpuprof.emulator.memory.arena import Arena
     from gpuprof.emulator.program import Program
     from gpuprof.toolchain.elf import CubinFacts
     from gpuprof.toolchain.model import Resources
@@ -103,7 +103,7 @@ class Module:
         if symbol is not None and symbol.section in self._sections:
             return self._sections[symbol.section] + symbol.value
         if symbol is not None and symbol.section.startswith(".text.") and program is not None:
-            from gpuprof.emulator.launch import CODE_BASE
+            from gpuprof.emulator.state.launch import CODE_BASE
 
             return CODE_BASE + program.sections[symbol.section.removeprefix(".text.")] + symbol.value
         if symbol is None or not symbol.section:

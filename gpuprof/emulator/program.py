@@ -14,25 +14,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator import (
+from gpuprof.emulator.contract import Step
+from gpuprof.emulator.control.barriers import Batch, Fragment
+from gpuprof.emulator.control.instructions import STEPS, TERMINATORS, Terminator
+from gpuprof.emulator.memory import (
     async_copy,
     atomics,
     constants,
-    control,
     generic_access,
     global_access,
     local_access,
     shared_access,
     shared_atomics,
-    special,
 )
-from gpuprof.emulator.control import Terminator
-from gpuprof.emulator.convergence import Batch, Fragment
-from gpuprof.emulator.faults import code_location, first_lane, lane_location
-from gpuprof.emulator.lanes import Step
-from gpuprof.emulator.operands import bind_instruction
 from gpuprof.emulator.semantics.base import TABLE, Decoded, NotCovered
-from gpuprof.emulator.specialised import specialise
+from gpuprof.emulator.semantics.fast_paths import specialise
+from gpuprof.emulator.state import special
+from gpuprof.emulator.state.faults import code_location, first_lane, lane_location
+from gpuprof.emulator.state.operands import bind_instruction
 from gpuprof.errors import EmulationError, UnknownInstructionError
 from gpuprof.sass.model import Disassembly, Instruction, Operand, OperandKind
 
@@ -165,7 +164,7 @@ class Program:
             opcode = self.instructions[index].opcode
             if opcode == "BAR" and index != first:  # a part of a batch stops before it
                 return Run(first, tuple(steps), None, index * INSTRUCTION_BYTES)
-            if opcode in control.TERMINATORS:
+            if opcode in TERMINATORS:
                 return Run(first, tuple(steps), self._terminator(index), (index + 1) * INSTRUCTION_BYTES)
             steps.append(self._step(index))
             index += 1
@@ -180,8 +179,8 @@ class Program:
         """Why an instruction cannot be executed, or None when it can."""
         decoded, site = self._site(index)
         try:
-            if decoded.instruction.opcode in control.TERMINATORS:
-                control.TERMINATORS[decoded.instruction.opcode](decoded, site)
+            if decoded.instruction.opcode in TERMINATORS:
+                TERMINATORS[decoded.instruction.opcode](decoded, site)
             else:
                 bind_step(decoded, site)
         except _UNBOUND as reason:
@@ -191,7 +190,7 @@ class Program:
     def _terminator(self, index: int) -> Terminator:
         decoded, site = self._site(index)
         try:
-            return control.TERMINATORS[decoded.instruction.opcode](decoded, site)
+            return TERMINATORS[decoded.instruction.opcode](decoded, site)
         except _UNBOUND as reason:
             error = self._unknown(index, _describe(reason))
 
@@ -242,8 +241,8 @@ def bind_step(decoded: Decoded, site: Site) -> Step:
     opcode = decoded.instruction.opcode
     if not decoded.instruction.understood:
         raise NotCovered("the disassembly was not understood")
-    if opcode in control.STEPS:
-        return control.STEPS[opcode](decoded, site)
+    if opcode in STEPS:
+        return STEPS[opcode](decoded, site)
     if opcode in ENGINE:
         return ENGINE[opcode](decoded, site.index)
     fast = specialise(decoded)

@@ -16,7 +16,7 @@ from gpuprof.errors import EmulationError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.counters import Counters
+    from gpuprof.emulator.counting.counters import Counters
 
     Work = Callable[[Sequence[NDArray[Any]]], Counters]
 

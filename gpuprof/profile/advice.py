@@ -5,8 +5,8 @@ from __future__ import annotations
 from statistics import median
 
 from gpuprof.profile import statistics
+from gpuprof.profile.interleaved_timing import Track
 from gpuprof.profile.options import TimingOptions
-from gpuprof.profile.pool import Track
 
 #: Below this a single launch is mostly the resolution of the events (0.5 us) and launch overhead.
 SHORT_US = 10.0

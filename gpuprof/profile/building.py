@@ -10,7 +10,7 @@ from pathlib import Path
 
 from gpuprof.errors import BuildError, GpuprofError
 from gpuprof.experiment.model import HostStep, KernelStep, Variant
-from gpuprof.profile.prepare import BuiltVariant, build_request
+from gpuprof.profile.built_variant import BuiltVariant, build_request
 from gpuprof.toolchain.build import Builder
 from gpuprof.toolchain.model import Build, BuildRequest
 

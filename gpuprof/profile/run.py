@@ -19,23 +19,23 @@ from pathlib import Path
 from gpuprof.device.process import ChildProcess
 from gpuprof.errors import BuildError
 from gpuprof.experiment.model import Experiment, KernelStep, Variant
-from gpuprof.profile import assemble
+from gpuprof.profile import result_rows
 from gpuprof.profile.background import in_background
-from gpuprof.profile.board import Board, Ready
 from gpuprof.profile.building import BuildsEnded, BuildStage, VariantBuilt
-from gpuprof.profile.data import SharedData, shared_bytes
-from gpuprof.profile.facts import CodeFacts
+from gpuprof.profile.built_variant import ArgumentMismatchError, BuiltVariant, fingerprint, same_code_key
+from gpuprof.profile.checkpoint import Journal, earlier_results, journal_path, still_holds
+from gpuprof.profile.code_facts import CodeFacts
+from gpuprof.profile.code_reading import CodeRead, CodeReader
+from gpuprof.profile.device_runner import Lane, Outcome
 from gpuprof.profile.interrupts import Interrupts
-from gpuprof.profile.journal import Journal, earlier_results, journal_path, still_holds
-from gpuprof.profile.lane import Lane, Outcome
 from gpuprof.profile.observer import Observer
 from gpuprof.profile.options import EMULATED_LAUNCH_TIMEOUT, GPU_LAUNCH_TIMEOUT, RunOptions
 from gpuprof.profile.peaks import with_percent
-from gpuprof.profile.prepare import ArgumentMismatchError, BuiltVariant, fingerprint, same_code_key
-from gpuprof.profile.reading import CodeRead, CodeReader
 from gpuprof.profile.selection import baseline_of, build_order, select, with_references
 from gpuprof.profile.setup import Setup, prepare_run
+from gpuprof.profile.shared_arrays import SharedData, shared_bytes
 from gpuprof.profile.supervisor import DeviceSupervisor
+from gpuprof.profile.variant_queue import Board, Ready
 from gpuprof.results.model import Environment, ExpectationOutcome, Result, Run, Status
 
 
@@ -134,7 +134,7 @@ class _Conductor:
         for variant in order:
             reason = self._skip_reason(variant)
             if reason is not None:
-                self._finish(replace(assemble.bare_result(variant, Status.SKIPPED), reason=reason))
+                self._finish(replace(result_rows.bare_result(variant, Status.SKIPPED), reason=reason))
         self._builds = BuildStage(
             self._setup.builder,
             runnable,
@@ -243,13 +243,13 @@ class _Conductor:
         if isinstance(event.outcome, BuildError):
             if not self._interrupts.stopping:
                 self._board.settle(event.variant.label, False)
-                self._finish(assemble.failed_build(event.variant, event.outcome))
+                self._finish(result_rows.failed_build(event.variant, event.outcome))
             return
         try:
             event.outcome.calls()
         except ArgumentMismatchError as error:
             self._board.settle(event.variant.label, False)
-            row = assemble.bare_result(event.variant, Status.LAUNCH_FAILED, str(error))
+            row = result_rows.bare_result(event.variant, Status.LAUNCH_FAILED, str(error))
             self._finish(replace(row, missing={"arguments": str(error)}))
             return
         self._dispatch(event.outcome)
@@ -268,7 +268,7 @@ class _Conductor:
             self._kept += 1
             self._execute(earlier)
             return
-        self._rows[label] = replace(assemble.built_result(built), fingerprint=key)
+        self._rows[label] = replace(result_rows.built_result(built), fingerprint=key)
         if self._setup.devices.names:
             self._board.put(ready)
         else:
@@ -286,7 +286,7 @@ class _Conductor:
         self._add_code(event.label, None if step is None else event.facts.get(step.name))
 
     def _add_code(self, label: str, facts: CodeFacts | None) -> None:
-        self._rows[label] = assemble.with_code(self._rows[label], facts)
+        self._rows[label] = result_rows.with_code(self._rows[label], facts)
         if label in self._executed:
             self._finish(self._rows[label])
 
@@ -303,7 +303,7 @@ class _Conductor:
         if outcome.track is not None:
             self._clocks += outcome.track.clocks_mhz
             self._throttled |= outcome.track.throttle_reasons
-        self._execute(assemble.executed_result(row, outcome, self._options.timing, why_no_time))
+        self._execute(result_rows.executed_result(row, outcome, self._options.timing, why_no_time))
 
     def _execute(self, row: Result) -> None:
         """The row has all that executing it gives."""
@@ -335,7 +335,7 @@ class _Conductor:
             started=self._started.isoformat(timespec="seconds"),
             seconds=time.monotonic() - self._clock,
             environment=self._setup.environment,
-            results=tuple(assemble.mark_same_code(rows, self._code_keys)),
+            results=tuple(result_rows.mark_same_code(rows, self._code_keys)),
             baseline=self._experiment.baseline,
             dropped=self._experiment.dropped,
             complete=complete,
@@ -349,7 +349,7 @@ class _Conductor:
         """The environment with what NVML said before, during and after."""
         if self._setup.monitor is None:
             return environment
-        return assemble.with_clocks(
+        return result_rows.with_clocks(
             environment, self._setup.before, self._clocks, self._setup.monitor.read(), self._throttled
         )
 

@@ -14,10 +14,10 @@ from gpuprof.device.opening import why_no_pycuda
 from gpuprof.errors import UsageError
 from gpuprof.experiment.limits import launch_mistakes
 from gpuprof.experiment.model import Experiment, Variant
-from gpuprof.profile.assemble import environment_of
 from gpuprof.profile.messages import Open
 from gpuprof.profile.options import RunOptions
 from gpuprof.profile.peaks import Peaks, peaks_of
+from gpuprof.profile.result_rows import environment_of
 from gpuprof.profile.selection import select, with_references
 from gpuprof.profile.supervisor import WORKER_MODULE
 from gpuprof.results.model import Environment

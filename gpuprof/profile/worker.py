@@ -17,10 +17,10 @@ from gpuprof.device.opening import open_device
 from gpuprof.device.process import Failure, serve_connection
 from gpuprof.device.session import POISONS, Session, StepCounters
 from gpuprof.errors import DeviceMemoryError, GpuprofError, LaunchError
-from gpuprof.profile.comparing import WRITTEN_SUFFIX, Comparer, Comparison
 from gpuprof.profile.counting import counters_of
 from gpuprof.profile.messages import Check, Checked, Done, Drop, Load, Open, Opened, Sample, Sampled, Support
-from gpuprof.profile.verify import OutputCheck, summarize, unchecked
+from gpuprof.profile.verification.cache import WRITTEN_SUFFIX, Comparer, Comparison
+from gpuprof.profile.verification.compare import OutputCheck, summarize, unchecked
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from gpuprof.report import units
 from gpuprof.report.counter_table import agreement_line
 from gpuprof.report.exports import escape_markdown, markdown_table, run_csv, write_csv
+from gpuprof.report.sentences import head_lines
 from gpuprof.report.verdict import verdict
-from gpuprof.report.words import head_lines
 from gpuprof.results.agreement import Agreement, agreement
 from gpuprof.results.derived import counters_of
 from gpuprof.results.json import to_json

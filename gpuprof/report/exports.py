@@ -12,7 +12,7 @@ from pathlib import Path
 from gpuprof.report.columns import draw, rows_of
 from gpuprof.report.html import run_html
 from gpuprof.report.run_table import below, heads_for
-from gpuprof.report.words import head_lines
+from gpuprof.report.sentences import head_lines
 from gpuprof.results.derived import TABLE, counters_of
 from gpuprof.results.json import encode, to_json, write_whole
 from gpuprof.results.model import Result, Run

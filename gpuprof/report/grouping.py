@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from gpuprof.report.words import shortened
+from gpuprof.report.sentences import shortened
 
 #: A number with its sign and percent sign; digits within a word (``float32``, ``L2``) are none.
 _NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?%?(?!\w)")

@@ -10,7 +10,7 @@ from string import Template
 from gpuprof.report import units
 from gpuprof.report.columns import Row, draw, rows_of, status_word
 from gpuprof.report.run_table import below, heads_for
-from gpuprof.report.words import head_lines
+from gpuprof.report.sentences import head_lines
 from gpuprof.results.derived import describe
 from gpuprof.results.model import Run, Status
 

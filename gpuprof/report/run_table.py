@@ -23,9 +23,9 @@ from gpuprof.report.columns import (
 from gpuprof.report.grouping import grouped
 from gpuprof.report.label_columns import label_heads
 from gpuprof.report.ncu_table import ncu_columns
+from gpuprof.report.sentences import coverage_lines, describe_difference, head_lines
 from gpuprof.report.tables import print_columns
 from gpuprof.report.verdict import verdict
-from gpuprof.report.words import coverage_lines, describe_difference, head_lines
 from gpuprof.results.model import Result, Run, Status
 
 if TYPE_CHECKING:

@@ -6,16 +6,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gpuprof.sass.backward_slice import Tracer
 from gpuprof.sass.banks import BankNames
 from gpuprof.sass.cfg import Graph, build_graph
 from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.findings import Finding, find_all
-from gpuprof.sass.lanes import LaneEvaluator
-from gpuprof.sass.live import Liveness, liveness
+from gpuprof.sass.lane_values import LaneEvaluator
+from gpuprof.sass.liveness import Liveness, liveness
 from gpuprof.sass.loops import LoopFacts, hottest, loop_facts, main_math, own_indices
 from gpuprof.sass.model import Function
 from gpuprof.sass.opcodes import kind_of
-from gpuprof.sass.origins import Tracer
 from gpuprof.sass.predication import Predication, predication_of
 from gpuprof.sass.stream import Stream, stream_of
 

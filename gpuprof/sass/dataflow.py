@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from gpuprof.sass.cfg import Graph
+from gpuprof.sass.def_use import Register, Roles, roles_of_all
 from gpuprof.sass.opcodes import guarded
-from gpuprof.sass.roles import Register, Roles, roles_of_all
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from gpuprof.sass.cfg import Graph, call_name
 from gpuprof.sass.dataflow import Dataflow
-from gpuprof.sass.lanes import LaneEvaluator, Value, ideal_sectors, sectors, wavefronts
+from gpuprof.sass.lane_values import LaneEvaluator, Value, ideal_sectors, sectors, wavefronts
 from gpuprof.sass.loops import LoopFacts, own_indices, own_line
 from gpuprof.sass.model import Instruction, OperandKind, SourceLine
 from gpuprof.sass.opcodes import LOADS, STORES, Kind, access_bits, kind_of

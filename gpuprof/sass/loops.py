@@ -6,13 +6,13 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gpuprof.sass.backward_slice import Tracer
 from gpuprof.sass.cfg import Graph, Loop, call_name
 from gpuprof.sass.dataflow import Dataflow
+from gpuprof.sass.def_use import Register
 from gpuprof.sass.model import Instruction, OperandKind, SourceLine
 from gpuprof.sass.opcodes import LOADS, MATH_OPCODES, STORES, Kind, access_bits, guarded, is_math, kind_of
-from gpuprof.sass.origins import Tracer
-from gpuprof.sass.roles import Register
-from gpuprof.sass.trip import Trip, trip_of
+from gpuprof.sass.trip_count import Trip, trip_of
 
 _MATH = frozenset(MATH_OPCODES)
 _ADDS = frozenset(("FADD", "DADD", "HADD2"))

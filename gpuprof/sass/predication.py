@@ -10,12 +10,12 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gpuprof.sass.backward_slice import Origins, Tracer
 from gpuprof.sass.cfg import Graph, is_jump, target_address
 from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.loops import own_line
 from gpuprof.sass.model import Instruction, Operand, OperandKind, SourceLine
 from gpuprof.sass.opcodes import LOADS, STORES, guarded, is_conditional_branch
-from gpuprof.sass.origins import Origins, Tracer
 
 _FLAG_FILE = {OperandKind.PREDICATE: "P", OperandKind.UNIFORM_PREDICATE: "UP"}
 _SELECTS = frozenset(("SEL", "FSEL", "USEL", "IMNMX", "FMNMX", "FMNMX3", "VIMNMX", "VIMNMX3", "VIADDMNMX", "HMNMX2",

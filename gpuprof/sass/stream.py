@@ -14,10 +14,10 @@ from dataclasses import dataclass
 
 from gpuprof.sass.banks import compute_capability
 from gpuprof.sass.dataflow import Dataflow
+from gpuprof.sass.def_use import destination_count
 from gpuprof.sass.loops import chain_lengths
 from gpuprof.sass.model import Instruction, Operand, OperandKind
 from gpuprof.sass.opcodes import is_math
-from gpuprof.sass.roles import destination_count
 
 #: Cycles from issue to the use of a result on the same pipe (section "Dependent-issue latencies" of the notes cited).
 _LATENCY = {"FFMA": 4, "FADD": 4, "FMUL": 4, "IMAD": 4, "HFMA2": 5, "HADD2": 5, "HMUL2": 5, "FFMA2": 4}

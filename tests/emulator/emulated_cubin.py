@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from gpuprof.emulator.engine import emulate
 from gpuprof.emulator.loader import Module, pack_parameters
-from gpuprof.emulator.memory import Arena
-from gpuprof.emulator.run import emulate
+from gpuprof.emulator.memory.arena import Arena
 from gpuprof.sass.parse import parse_disassembly
 from gpuprof.toolchain import find_tools
 from gpuprof.toolchain.disasm import disassemble_text

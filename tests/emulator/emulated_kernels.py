@@ -9,7 +9,7 @@ import numpy as np
 
 from gpuprof.device.base import Launch, LaunchCounters, Pointer
 from gpuprof.device.emulated import EmulatedDevice
-from gpuprof.emulator.model import EmulationOptions
+from gpuprof.emulator.options import EmulationOptions
 
 DATA = Path(__file__).parent / "data"
 

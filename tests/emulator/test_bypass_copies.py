@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpuprof.emulator.async_copy import _first_bytes
-from gpuprof.emulator.bypass_copies import Lane, copied_sectors, passes, requested_sectors
+from gpuprof.emulator.counting.bypass_copies import Lane, copied_sectors, passes, requested_sectors
+from gpuprof.emulator.memory.async_copy import _first_bytes
 
 
 def lanes(count: int = 32, *, shared: int = 0, source: int = 0) -> list[Lane]:

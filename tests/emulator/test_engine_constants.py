@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpuprof.emulator import constants
-from gpuprof.emulator.constants import ConstantTable
-from gpuprof.emulator.operands import bind_instruction
+from gpuprof.emulator.memory import constants
+from gpuprof.emulator.memory.constants import ConstantTable
 from gpuprof.emulator.semantics.base import Decoded
-from gpuprof.emulator.state import LaneState
+from gpuprof.emulator.state.lane_state import LaneState
+from gpuprof.emulator.state.operands import bind_instruction
 from gpuprof.errors import MemoryFaultError
 from gpuprof.sass.model import Instruction
 from gpuprof.sass.operands import parse_operand

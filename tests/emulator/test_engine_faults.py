@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from emulated_kernels import Kernels, address, i32, ints
 
 from gpuprof.errors import (
     BarrierDeadlockError,
@@ -14,6 +13,7 @@ from gpuprof.errors import (
     MemoryFaultError,
     UnknownInstructionError,
 )
+from tests.emulator.emulated_kernels import Kernels, address, i32, ints
 
 
 @pytest.fixture(params=["sm_89", "sm_90"], name="kernels")
@@ -22,7 +22,7 @@ def _kernels(request: pytest.FixtureRequest) -> Kernels:
 
 
 def line_of(text: str) -> int:
-    from emulated_kernels import DATA
+    from tests.emulator.emulated_kernels import DATA
 
     lines = (DATA / "engine.cu").read_text().splitlines()
     return next(number for number, line in enumerate(lines, 1) if text in line)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from emulated_kernels import Kernels, i32, ints
 
 from gpuprof.errors import DeviceAssertError, MemoryFaultError
+from tests.emulator.emulated_kernels import Kernels, i32, ints
 
 INST = "smsp__inst_executed.sum"
 

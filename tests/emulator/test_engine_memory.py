@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpuprof.emulator.memory import GLOBAL_BASE, GUARD_BYTES, Arena
+from gpuprof.emulator.memory.arena import GLOBAL_BASE, GUARD_BYTES, Arena
 from gpuprof.errors import DeviceMemoryError
 
 

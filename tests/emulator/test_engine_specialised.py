@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from emulated_kernels import DATA
 
-from gpuprof.emulator.operands import bind_instruction
 from gpuprof.emulator.semantics import catalog
 from gpuprof.emulator.semantics.base import Decoded
-from gpuprof.emulator.specialised import specialise
-from gpuprof.emulator.state import LaneState
+from gpuprof.emulator.semantics.fast_paths import specialise
+from gpuprof.emulator.state.lane_state import LaneState
+from gpuprof.emulator.state.operands import bind_instruction
 from gpuprof.sass.model import Instruction, Operand
 from gpuprof.sass.operands import parse_operand
+from tests.emulator.emulated_kernels import DATA
 
 EDGES = np.array([0, 1, 2, 0x7FFFFFFF, 0x80000000, 0xFFFFFFFE, 0xFFFFFFFF], np.uint32)
 FORMS = [

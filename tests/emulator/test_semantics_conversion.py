@@ -7,7 +7,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from lanes import execute, lanes_with, run
+
+from tests.emulator.lanes import execute, lanes_with, run
 
 NUMBERS = [0.0, -0.0, 0.5, 1.5, 2.5, -0.5, -1.5, 0.999, 127.5, 128.0, -128.5, 255.5, 256.0, 32767.5, 65535.5, 65536.0]
 NUMBERS += [2.0**31, -(2.0**31), 2147483520.0, 2.0**32, 4294967040.0, 2.0**63, -(2.0**63), 2.0**64, 1e30, -1e30, 1e-40]

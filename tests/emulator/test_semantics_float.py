@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lanes import execute, lanes_with, run
 
 from gpuprof.emulator.semantics.exact import exact_fused, fused_double
 from gpuprof.emulator.semantics.floats import division_is_special, fused
+from tests.emulator.lanes import execute, lanes_with, run
 
 SPECIAL = np.array(
     [0x0, 0x80000000, 0x3F800000, 0xBF800000, 0x7F800000, 0xFF800000, 0x7FC00000, 0xFF812345, 1, 0x80000001, 0x7FFFFF]

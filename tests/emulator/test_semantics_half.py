@@ -8,7 +8,6 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from lanes import SmallLanes, execute, lanes_with
 
 from gpuprof.emulator.semantics.narrow import (
     E4M3,
@@ -19,6 +18,7 @@ from gpuprof.emulator.semantics.narrow import (
     to_bfloat,
     to_half,
 )
+from tests.emulator.lanes import SmallLanes, execute, lanes_with
 
 SPECIAL = np.array(
     [0, 0x8000, 0x3C00, 0xBC00, 0x7C00, 0xFC00, 0x7E00, 0xFC12, 1, 0x8001, 0x3FF, 0x400, 0x7BFF, 0xFBFF, 0x3C01, 0x3555]

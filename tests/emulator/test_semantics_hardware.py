@@ -8,9 +8,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from emulated_cubin import EmulatedCubin
 
 from gpuprof.emulator.semantics.mufu import FUNCTIONS
+from tests.emulator.emulated_cubin import EmulatedCubin
 
 QUESTIONS = Path(__file__).parents[1] / "hardware" / "questions"
 sys.path.insert(0, str(QUESTIONS))

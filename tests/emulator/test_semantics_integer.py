@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lanes import execute, lanes_with, run
+
+from tests.emulator.lanes import execute, lanes_with, run
 
 MASK = 0xFFFFFFFF
 EDGES = [0, 1, 2, 31, 32, 33, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFF, 0xFFFFFFFE, 0x12345678, 0xA5C3960F]

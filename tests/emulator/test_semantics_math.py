@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from emulated_cubin import EmulatedCubin
-from test_semantics_programs import compiled
+
+from tests.emulator.emulated_cubin import EmulatedCubin
+from tests.emulator.test_semantics_programs import compiled
 
 SINGLE: dict[str, tuple[float, Callable[[Any], Any], tuple[float, float]]] = {
     "expf": (1, np.exp, (-80, 80)),

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from emulated_cubin import EmulatedCubin
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from programs import FAMILIES, PRELUDE, Program, make_program
 
 from gpuprof.toolchain import find_tools
+from tests.emulator.emulated_cubin import EmulatedCubin
+from tests.emulator.programs import FAMILIES, PRELUDE, Program, make_program
 
 COUNTS = {"word": 14, "long": 8, "single": 12, "double": 6, "half": 6}
 PROGRAMS = [make_program(family, seed, 9) for family, count in COUNTS.items() for seed in range(count)]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lanes import SmallLanes, execute
 
 from gpuprof.emulator.semantics.accumulate import ADDERS, tensor_sum
+from tests.emulator.lanes import SmallLanes, execute
 
 RANDOM = np.random.default_rng(6)
 

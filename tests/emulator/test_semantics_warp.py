@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from lanes import SmallLanes, execute, lanes_with
+
+from tests.emulator.lanes import SmallLanes, execute, lanes_with
 
 WARPS = 3
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from emulated_cubin import EmulatedCubin
-from test_semantics_programs import compiled
+
+from tests.emulator.emulated_cubin import EmulatedCubin
+from tests.emulator.test_semantics_programs import compiled
 
 KERNEL = """
 extern "C" __global__ void {name}({out} *o, const {load} *a, const {load} *b) {{

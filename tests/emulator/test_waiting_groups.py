@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpuprof.emulator import sides
-from gpuprof.emulator.convergence import WARPSYNC_SLOT, Batch, Waiting, arrive, break_out, release
-from gpuprof.emulator.counters import Counters
-from gpuprof.emulator.operands import FALSE, TRUE, ZERO
+from gpuprof.emulator.control import divergence
+from gpuprof.emulator.control.barriers import WARPSYNC_SLOT, Batch, Waiting, arrive, break_out, release
+from gpuprof.emulator.counting.counters import Counters
+from gpuprof.emulator.state.operands import FALSE, TRUE, ZERO
 
 
 def lanes(*numbers: int) -> np.ndarray:
@@ -89,7 +89,7 @@ def split(batch: Batch, taken: range, rest: range) -> None:
     batch.fragments = []
     batch.push(0x40, lanes(*taken), 0)
     batch.push(0x20, lanes(*rest), 0)
-    sides.set_aside(batch, batch.fragments[:])
+    divergence.set_aside(batch, batch.fragments[:])
 
 
 def test_the_smaller_side_goes_first_and_the_fall_through_on_a_tie() -> None:
@@ -113,7 +113,7 @@ def test_a_side_that_a_later_split_pushed_out_meets_those_who_wait() -> None:
         issued.append(current.lanes)
         batch.waits.append(Waiting(0, current.pc + 16, current.mask, 0))
         batch.waits[0].pc = batch.waits[-1].pc = 0x50
-        sides.wake(batch, Straight())  # type: ignore[arg-type]
+        divergence.wake(batch, Straight())  # type: ignore[arg-type]
     assert issued == [1, 10, 21]
     assert batch.counters.joined_threads[4] == 11
     assert (batch.fragments, batch.others, batch.pool) == ([], [], [])

@@ -17,7 +17,7 @@ import pytest
 
 from gpuprof.device.base import Handle, Launch, Pointer
 from gpuprof.device.emulated import EmulatedDevice
-from gpuprof.emulator.metrics import metric_names
+from gpuprof.emulator.counting.metrics import metric_names
 
 H200 = Path(__file__).parent / "h200"
 COPY_COUNTERS = (

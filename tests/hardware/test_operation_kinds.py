@@ -9,9 +9,9 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from test_recorded_configs import DATA, RECORDS, replay
 
 from gpuprof.toolchain import find_tools
+from tests.hardware.test_recorded_configs import DATA, RECORDS, replay
 
 PREFIX = "smsp__sass_thread_inst_executed_op_"
 

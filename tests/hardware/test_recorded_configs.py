@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from recorded_launches import filled
 
 from gpuprof.device.base import Launch, LaunchCounters, Pointer
 from gpuprof.device.emulated import EmulatedDevice
-from gpuprof.emulator.model import EmulationOptions
+from gpuprof.emulator.options import EmulationOptions
 from gpuprof.toolchain import find_tools
+from tests.hardware.recorded_launches import filled
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,7 +9,7 @@ import pytest
 from gpuprof.device.jobs import BufferReference, KernelCall
 from gpuprof.errors import UsageError
 from gpuprof.experiment.model import Argument, BufferArgument, KernelStep, Reference, ScalarArgument, Variant, Work
-from gpuprof.profile.prepare import ArgumentMismatchError, BuiltVariant
+from gpuprof.profile.built_variant import ArgumentMismatchError, BuiltVariant
 from gpuprof.profile.setup import check_launches
 from gpuprof.toolchain.model import Build, BuildRequest, Parameter, Resources
 

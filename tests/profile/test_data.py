@@ -10,8 +10,8 @@ import pytest
 
 from gpuprof.errors import StoreError
 from gpuprof.experiment.model import Buffer, Fill, Reference, Variant, Work
-from gpuprof.profile import data as data_module
-from gpuprof.profile.data import SharedData, has_random_input, input_key, shared_bytes
+from gpuprof.profile import shared_arrays as data_module
+from gpuprof.profile.shared_arrays import SharedData, has_random_input, input_key, shared_bytes
 
 RANDOM = Buffer("x", "float32", (8,), Fill("random", seed=3))
 COUNTED = Buffer("i", "int32", (8,), Fill("expression", expression="i"))

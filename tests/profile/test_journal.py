@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from gpuprof.profile.journal import WRITE_INTERVAL, Journal
+from gpuprof.profile.checkpoint import WRITE_INTERVAL, Journal
 from gpuprof.results.json import RunEncoder, read_run, to_json
 from gpuprof.results.model import Environment, Result, Run, Status
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Generator, Sequence
 import pytest
 
 from gpuprof.errors import LaunchError
-from gpuprof.profile import pool as pool_module
+from gpuprof.profile import interleaved_timing as pool_module
 from gpuprof.profile.advice import timing_warnings
+from gpuprof.profile.interleaved_timing import ROUND_SIZE, ROUNDS, TimingPool
 from gpuprof.profile.messages import Sample, Sampled
 from gpuprof.profile.options import TimingOptions
-from gpuprof.profile.pool import ROUND_SIZE, ROUNDS, TimingPool
 
 FIXED = TimingOptions(iters=50)
 

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from gpuprof.experiment.model import Reference, Variant, Work
-from gpuprof.profile.facts import CodeFacts, kept_facts, place_of
-from gpuprof.profile.prepare import BuiltVariant
-from gpuprof.profile.reading import KERNELS_FOR_THREADS, CodeRead, CodeReader
+from gpuprof.profile.built_variant import BuiltVariant
+from gpuprof.profile.code_facts import CodeFacts, kept_facts, place_of
+from gpuprof.profile.code_reading import KERNELS_FOR_THREADS, CodeRead, CodeReader
 from gpuprof.toolchain import find_tools
 from gpuprof.toolchain.build import Builder
 from gpuprof.toolchain.cache import open_cache

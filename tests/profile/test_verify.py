@@ -9,11 +9,11 @@ import pytest
 from numpy.typing import NDArray
 
 from gpuprof.experiment.model import Buffer, Fill, Tolerance
-from gpuprof.profile.comparing import Comparer
 from gpuprof.profile.messages import Check
-from gpuprof.profile.picture import picture, where_wrong
-from gpuprof.profile.tolerance import default_tolerance, reduction_length
-from gpuprof.profile.verify import CHUNK, OutputCheck, compare_output, explain, summarize, unchecked
+from gpuprof.profile.verification.cache import Comparer
+from gpuprof.profile.verification.compare import CHUNK, OutputCheck, compare_output, explain, summarize, unchecked
+from gpuprof.profile.verification.error_pattern import picture, where_wrong
+from gpuprof.profile.verification.tolerance import default_tolerance, reduction_length
 
 EXACT = Tolerance(0.0, 0.0)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpuprof.device.jobs import BufferReference, KernelCall
-from gpuprof.profile.ncu_counters import profiled, with_ncu
-from gpuprof.profile.ncu_jobs import JobLaunches, report_of
+from gpuprof.profile.ncu.counters import profiled, with_ncu
+from gpuprof.profile.ncu.jobs import JobLaunches, report_of
 from gpuprof.results.json import read_run
 from gpuprof.results.metrics import TIME
 from gpuprof.results.model import Counters

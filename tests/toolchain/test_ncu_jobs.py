@@ -17,7 +17,7 @@ import pytest
 from gpuprof.device.jobs import BufferReference, BufferSpec, FillCall, HostCall, Job, KernelCall
 from gpuprof.device.launcher import jobs_ended, read_spec, write_spec
 from gpuprof.errors import ProfilerError
-from gpuprof.profile.ncu_jobs import TOGETHER, JobLaunches, NcuOptions, profile_jobs
+from gpuprof.profile.ncu.jobs import TOGETHER, JobLaunches, NcuOptions, profile_jobs
 from gpuprof.toolchain.tools import Tool
 
 INSTRUCTIONS = "smsp__inst_executed.sum"

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gpuprof import experiment as experiments
-from gpuprof.profile.ncu_counters import Profiled
+from gpuprof.profile.ncu.counters import Profiled
 from gpuprof.profile.options import RunOptions
 from gpuprof.profile.setup import prepare_run
 from gpuprof.results import metrics as m

@@ -1,0 +1,1 @@
+"""Control flow: branches, convergence barriers, block barriers, the scheduler of warps."""

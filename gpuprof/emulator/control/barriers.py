@@ -1,0 +1,330 @@
+"""Who waits for whom: convergence barriers within a warp, and barriers of a block.
+
+Masks are kept literally, as the hardware does: BSSY stores the mask of the active lanes, BSYNC waits until every lane
+of that mask (but those that exited or BREAKed) waits too. Each lane holds its own copy of a barrier register, so that
+the two sides of a branch may use the same register at once. BSYNC issues once for each part that arrives, and the
+parts continue as one (measured on an H200: ``tests/hardware/h200``, kernel ``predoff``); ``_count_joined`` says when
+they issue it once more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpuprof.emulator.contract import WARP
+from gpuprof.emulator.state.lane_state import LaneState
+from gpuprof.emulator.state.operands import FALSE, TRUE, ZERO
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gpuprof.emulator.counting.counters import Counters
+    from gpuprof.emulator.state.launch import LaunchContext
+
+    Array = NDArray[Any]
+    Bool = NDArray[np.bool_]
+
+#: What a terminator returns when its fragment does not simply go on.
+PARKED = -1
+#: The slot whose mask a WARPSYNC waits for; 0 to 15 are B0 to B15.
+WARPSYNC_SLOT = 16
+_FULL = np.uint32(0xFFFFFFFF)
+
+
+def ballot(mask: Bool) -> Array:
+    """(blocks, warps, 1) words: bit i of a warp's word is lane i of the mask."""
+    if mask.shape[2] == 1:
+        result: Array = np.where(mask, _FULL, np.uint32(0))
+        return result
+    return np.packbits(mask, axis=2, bitorder="little").view(np.uint32)
+
+
+class Fragment:
+    """Lanes that stand at one instruction and step together: of each warp at most one group."""
+
+    __slots__ = ("lanes", "mask", "pc", "steps", "warps")
+
+    def __init__(self, pc: int, mask: Bool, lanes: int, warps: int, steps: int) -> None:
+        self.pc = pc
+        self.mask = mask
+        self.lanes = lanes
+        self.warps = warps
+        self.steps = steps
+
+
+@dataclass
+class Waiting:
+    """Lanes that wait in a convergence barrier, and where they go on."""
+
+    slot: int
+    pc: int
+    mask: Bool
+    steps: int
+
+
+@dataclass
+class BlockBarrier:
+    """One named barrier of every block: who arrived, who waits, and what BAR.RED reduces."""
+
+    arrived: Bool
+    threads: int | None = None
+    waits: list[tuple[int, Bool, int]] = field(default_factory=list)
+    reduction: str = ""
+    values: Bool = field(default_factory=lambda: FALSE)
+
+
+class Batch(LaneState):
+    """A batch of blocks with its fragments and what waits."""
+
+    def __init__(self, launch: LaunchContext, block_ids: NDArray[np.int64], counters: Counters) -> None:
+        super().__init__(launch, block_ids, counters)
+        self.live: Bool = launch.present
+        self.fragments: list[Fragment] = []
+        self.waits: list[Waiting] = []
+        self.others: list[Fragment] = []  #: of each warp the side that the last split set aside
+        self.pool: list[Fragment] = []  #: sides that later splits pushed out of ``others``
+        self.block_barriers: dict[int, BlockBarrier] = {}
+        self.barrier_result: Array = ZERO
+        self.hits: dict[Any, list[int]] = {}
+        self.patience = 0  #: runs spent on few warps at the cost of all
+        self.detached = False  #: a gathered part of a batch: block barriers are the whole batch's to decide
+        self.partial = False  #: only a part of the fragment is being looked at
+
+    def forget(self) -> None:
+        """Make a copied state that of a part: nothing runs or waits yet, nothing is remembered."""
+        self.fragments, self.waits, self.block_barriers, self.hits, self.memo = [], [], {}, self.hits, {}
+        self.others, self.pool = [], []
+        self._pairs = [None] * len(self.registers)
+        self.patience, self.detached = 0, True
+
+    def start(self, pc: int) -> None:
+        """All lanes at the kernel's entry."""
+        self.push(pc, self.live, 0)
+
+    def push(self, pc: int, mask: Bool, steps: int) -> None:
+        """Lanes that are ready to run from ``pc``."""
+        lanes = self.count_lanes(mask)
+        if lanes:
+            self.fragments.append(Fragment(pc, mask, lanes, self.count_warps(mask), steps))
+
+    @property
+    def quiet(self) -> bool:
+        """Nothing runnable and nothing waiting beside the current fragment: it holds all live lanes."""
+        waiting = self.fragments or self.waits or self.others or self.pool or self.block_barriers
+        return not (waiting or self.detached or self.partial)
+
+
+def set_barrier(batch: Batch, slot: int, words: Array) -> None:
+    """Give the active lanes this mask in a barrier register."""
+    if batch.write_mask is not None:
+        words = np.where(batch.write_mask, words, batch.barriers[slot])
+    batch.barriers[slot] = words
+
+
+def set_restored(batch: Batch, slot: int, value: Bool) -> None:
+    """Remember of the active lanes whether BMOV wrote their barrier register last."""
+    if batch.restored[slot] is not value:
+        batch.restored[slot] = (
+            value if batch.write_mask is None else np.where(batch.write_mask, value, batch.restored[slot])
+        )
+
+
+def arrive(batch: Batch, slot: int, pc: int, steps: int) -> int:
+    """The active lanes reach a convergence barrier and want to go on at ``pc``."""
+    if batch.quiet and batch.mask.size == 1:
+        _count_joined(batch, slot, pc, TRUE, TRUE)
+        return pc
+    missing = batch.barriers[slot] & ballot(batch.live) & ~ballot(batch.mask)
+    whole = np.logical_and(missing == 0, batch.mask)
+    if not np.logical_and(missing != 0, batch.mask).any():
+        _count_joined(batch, slot, pc, batch.mask, TRUE)
+        return pc
+    for wait in batch.waits:
+        if wait.slot == slot and wait.pc == pc:
+            wait.mask = np.logical_or(wait.mask, batch.mask)
+            wait.steps = max(wait.steps, steps)
+            break
+    else:
+        batch.waits.append(Waiting(slot, pc, batch.mask, steps))
+    release(batch, slot, whole)
+    return PARKED
+
+
+def release(batch: Batch, slot: int, whole: Bool = FALSE) -> None:
+    """Let those go on whose whole group waits; lanes of ``whole`` did not have to."""
+    here = [wait for wait in batch.waits if wait.slot == slot]
+    if not here:
+        return
+    waiting = here[0].mask
+    for wait in here[1:]:
+        waiting = np.logical_or(waiting, wait.mask)
+    missing = batch.barriers[slot] & ballot(batch.live) & ~ballot(waiting)
+    ready = np.logical_and(waiting, missing == 0)
+    if slot != WARPSYNC_SLOT and ready.shape[2] > 1 and batch.barriers[slot].shape[2] > 1:
+        ready = _of_one_group(batch, slot, waiting, ready)
+    if not ready.any():
+        return
+    for wait in here:
+        going = np.logical_and(wait.mask, ready)
+        _count_joined(batch, slot, wait.pc, going, whole)
+        batch.push(wait.pc, going, wait.steps)
+        wait.mask = np.logical_and(wait.mask, ~ready)
+    batch.waits = [wait for wait in batch.waits if wait.mask.any()]
+
+
+def _count_joined(batch: Batch, slot: int, pc: int, going: Bool, whole: Bool) -> None:
+    """Lanes that go on as one from the barrier before ``pc`` may issue it once more, together.
+
+    Measured on an H200: WARPSYNC does where parts had to wait (all but ``whole``; kernel ``meeting``), and BSYNC where
+    the barrier register of one of them was restored by BMOV, which functions do that others call (``recursion_once``).
+    The hardware's own counters have these issues, those by kind of operation have not.
+    """
+    if slot == WARPSYNC_SLOT:
+        again = np.logical_and(going, ~whole)
+    else:
+        again = np.logical_and(going, np.logical_and(going, batch.restored[slot]).any(axis=2, keepdims=True))
+    if again.any():
+        batch.counters.joined[pc // 16 - 1] += batch.count_warps(again)
+        batch.counters.joined_threads[pc // 16 - 1] += batch.count_lanes(again)
+
+
+def _of_one_group(batch: Batch, slot: int, waiting: Bool, ready: Bool) -> Bool:
+    """Those of ``ready`` whose whole group waits in the same barrier.
+
+    In recursion a lane may wait while deeper calls use the register for groups of their own; the mask tells them apart.
+    """
+    words = np.broadcast_to(batch.barriers[slot], np.broadcast_shapes(batch.barriers[slot].shape, waiting.shape))
+    here, able = np.broadcast_to(waiting, words.shape), np.broadcast_to(ready, words.shape)
+    lowest = np.where(here, words, _FULL).min(axis=2, keepdims=True)
+    mixed = np.logical_and(here, words != lowest).any(axis=2) & able.any(axis=2)
+    if not mixed.any():
+        return ready
+    rows, warps = np.nonzero(mixed)
+    mine, waits = words[rows, warps], here[rows, warps]
+    same = np.logical_and(mine[:, :, None] == mine[:, None, :], waits[:, None, :])
+    mates = np.packbits(same, axis=2, bitorder="little").view(np.uint32)[:, :, 0]
+    live = np.broadcast_to(ballot(batch.live), (*words.shape[:2], 1))[rows, warps]
+    result: Bool = able.copy()
+    result[rows, warps] &= (mine & live & ~mates) == 0
+    return result
+
+
+def leave(batch: Batch, mask: Bool) -> None:
+    """Lanes exit: no barrier waits for them any longer."""
+    batch.live = np.logical_and(batch.live, ~mask)
+    recheck(batch)
+
+
+def recheck(batch: Batch) -> None:
+    """Lanes exited or left a barrier: see who may go on now."""
+    for slot in {wait.slot for wait in batch.waits}:
+        release(batch, slot)
+    if not batch.detached:
+        for number in list(batch.block_barriers):
+            check_block(batch, number)
+
+
+def break_out(batch: Batch, slot: int, mask: Bool) -> None:
+    """BREAK: the lanes of ``mask`` are no longer waited for, by those who hold the same mask in the register."""
+    words = batch.barriers[slot]
+    if words.shape[2] == 1 or mask.shape[2] == 1:
+        batch.barriers[slot] = words & ~ballot(mask)
+    else:
+        batch.barriers[slot] = _without(words, mask)
+    recheck(batch)
+
+
+def _without(words: Array, mask: Bool) -> Array:
+    """Per-lane masks without the lanes of ``mask``, wherever they equal what those lanes hold."""
+    words, left = (each.copy() for each in np.broadcast_arrays(words, mask))
+    held = words.copy()
+    while left.any():
+        value = np.take_along_axis(held, left.argmax(axis=2)[:, :, None], axis=2)
+        leaving = np.logical_and(left, held == value)
+        gone = np.where(left.any(axis=2, keepdims=True), ballot(leaving), np.uint32(0))
+        words = np.where(held == value, words & ~gone, words)
+        left &= ~leaving
+    return words
+
+
+def arrive_block(batch: Batch, number: int, pc: int, steps: int, *, threads: int | None, waits: bool) -> int:
+    """BAR.SYNC and BAR.ARV: the active lanes arrive at a barrier of their block."""
+    everyone = threads is None or threads >= batch.warp_count * WARP
+    if batch.quiet and everyone and number not in batch.block_barriers:
+        return pc
+    barrier = batch.block_barriers.setdefault(number, BlockBarrier(FALSE))
+    _join(batch, barrier, threads)
+    if waits:
+        barrier.waits.append((pc, batch.mask, steps))
+    check_block(batch, number)
+    return PARKED if waits else pc
+
+
+def reduce_block(batch: Batch, number: int, pc: int, steps: int, *, threads: int | None, kind: str, value: Bool) -> int:
+    """BAR.RED: as BAR.SYNC, and a predicate is reduced over the lanes that arrive."""
+    barrier = batch.block_barriers.setdefault(number, BlockBarrier(FALSE))
+    barrier.reduction = kind
+    barrier.values = np.where(batch.mask, value, barrier.values)
+    _join(batch, barrier, threads)
+    barrier.waits.append((pc, batch.mask, steps))
+    check_block(batch, number)
+    return PARKED
+
+
+def _join(batch: Batch, barrier: BlockBarrier, threads: int | None) -> None:
+    barrier.arrived = np.logical_or(barrier.arrived, batch.mask)
+    barrier.threads = threads
+
+
+def check_block(batch: Batch, number: int) -> None:
+    """Release the blocks whose warps have all arrived. Counts follow the warps that still live."""
+    barrier = batch.block_barriers[number]
+    done = _blocks_done(batch, barrier)
+    if not done.any():
+        return
+    if barrier.reduction:
+        result = _reduce(batch, barrier)
+        batch.barrier_result = np.where(done, result, batch.barrier_result)
+    waits, barrier.waits = barrier.waits, []
+    for pc, mask, steps in waits:
+        batch.push(pc, np.logical_and(mask, done), steps)
+        left = np.logical_and(mask, ~done)
+        if left.any():
+            barrier.waits.append((pc, left, steps))
+    barrier.arrived = np.logical_and(barrier.arrived, ~done)
+    if not barrier.waits and not barrier.arrived.any():
+        del batch.block_barriers[number]
+
+
+def _blocks_done(batch: Batch, barrier: BlockBarrier) -> Bool:
+    """(blocks, 1, 1): enough warps arrived. A warp arrives when all its live lanes have."""
+    shape = (batch.block_count, batch.warp_count, WARP)
+    live = np.broadcast_to(batch.live, shape)
+    came = np.broadcast_to(barrier.arrived, shape)
+    arrived = np.asarray(np.logical_or(came, ~live).all(axis=2) & came.any(axis=2))
+    living = np.asarray(live.any(axis=2))
+    if barrier.threads is None:
+        done = np.asarray(np.logical_or(arrived, ~living).all(axis=1) & arrived.any(axis=1))
+    else:
+        wanted = np.minimum(-(-barrier.threads // WARP), np.logical_or(living, arrived).sum(axis=1))
+        done = (arrived.sum(axis=1) >= wanted) & arrived.any(axis=1)
+    return done[:, None, None]
+
+
+def _reduce(batch: Batch, barrier: BlockBarrier) -> Array:
+    """(blocks, 1, 1) results: POPC counts true lanes, AND and OR give 1 or 0 over the lanes that arrived."""
+    shape = (batch.block_count, batch.warp_count, WARP)
+    came = np.broadcast_to(barrier.arrived, shape)
+    values = np.broadcast_to(barrier.values, shape)
+    true: Array = np.logical_and(came, values).sum(axis=(1, 2), keepdims=True)
+    if barrier.reduction == "AND":
+        true = true == came.sum(axis=(1, 2), keepdims=True)
+    elif barrier.reduction == "OR":
+        true = true > 0
+    return true.astype(np.uint32)
+
+
+__all__ = ["FALSE", "PARKED", "TRUE", "Batch", "Fragment"]

@@ -1,0 +1,183 @@
+"""Running a few warps of a large batch on their own.
+
+When a loop's trip count depends on data, the last warps in it would be stepped at the cost of the whole batch. They
+are gathered into a small batch of one warp per row, run until they would meet others again, and scattered back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import copy
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from gpuprof.emulator.contract import WARP
+from gpuprof.emulator.control.barriers import Batch, Fragment, Waiting
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gpuprof.emulator.program import Program
+
+    Array = NDArray[Any]
+    RunFragments = Callable[[Batch, Program, int], None]
+
+Masked = TypeVar("Masked", Fragment, Waiting)
+
+#: A fragment is gathered when it holds at most this share of a batch's warps, and the batch is this large.
+_SHARE = 4
+_MINIMUM_LANES = 4096
+#: Gathering costs some hundred array operations, so a short detour is not worth it.
+_PATIENCE = 8
+
+
+class Part:
+    """Chosen warps of a batch, by their (block row, warp) numbers."""
+
+    def __init__(self, fragment: Fragment, rows: Array, warps: Array) -> None:
+        self.fragment = fragment
+        self.rows = rows
+        self.warps = warps
+
+
+def worthwhile(batch: Batch, fragment: Fragment) -> Part | None:
+    """The part to gather for this fragment, or None when it had better run where it is."""
+    if batch.size < _MINIMUM_LANES or fragment.warps * _SHARE > batch.block_count * batch.warp_count:
+        return None
+    batch.patience += 1
+    if batch.patience < _PATIENCE:
+        return None
+    batch.patience = 0
+    shape = (batch.block_count, batch.warp_count)
+    rows, warps = np.nonzero(np.broadcast_to(fragment.mask.any(axis=2), shape))
+    return Part(fragment, rows, warps)
+
+
+def run_part(batch: Batch, part: Part, program: Program, stop: int, run: RunFragments) -> None:
+    """Run the part up to program counter ``stop`` or to where it waits, and put its state back."""
+    small = gather(batch, part.rows, part.warps)
+    before = (
+        list(small.registers),
+        list(small.uniforms),
+        list(small.predicates),
+        list(small.uniform_predicates),
+        list(small.barriers),
+        list(small.restored),
+    )
+    fragment = part.fragment
+    mask = take(fragment.mask, part.rows, part.warps)
+    small.push(fragment.pc, mask, fragment.steps)
+    _move_waiting(batch, small, part)
+    run(small, program, stop)
+    _scatter_files(batch, small, part, before)
+    _return_lanes(batch, small, part)
+
+
+def _move_waiting(batch: Batch, small: Batch, part: Part) -> None:
+    """What waits of the chosen warps goes with them: their order is decided in the part."""
+    chosen = np.zeros((batch.block_count, batch.warp_count, 1), bool)
+    chosen[part.rows, part.warps] = True
+    _move(batch.others, small.others, part, chosen)
+    _move(batch.pool, small.pool, part, chosen)
+    _move(batch.waits, small.waits, part, chosen)
+
+
+def _move(large: list[Masked], small: list[Masked], part: Part, chosen: Array) -> None:
+    for each in list(large):
+        mask = take(np.logical_and(each.mask, chosen), part.rows, part.warps)
+        if mask.any():
+            moved = copy(each)
+            moved.mask = mask
+            small.append(moved)
+            each.mask = np.logical_and(each.mask, ~chosen)
+            if not each.mask.any():
+                large.remove(each)
+
+
+def gather(batch: Batch, rows: Array, warps: Array) -> Batch:
+    """A small batch of the chosen warps, one per row, which shares the memories of the large one."""
+    small = Batch.__new__(Batch)
+    small.__dict__.update(batch.__dict__)
+    small.block_ids = batch.block_ids[rows]
+    small.block_count, small.warp_count, small.size = len(rows), 1, len(rows) * WARP
+    small.warp_numbers = warps if batch.warp_numbers is None else batch.warp_numbers[rows]
+    small.rows = (rows if batch.rows is None else batch.rows[rows, 0, 0]).reshape(-1, 1, 1)
+    small.lane_numbers = take(batch.lane_numbers, rows, warps)
+    for name in ("registers", "uniforms", "predicates", "uniform_predicates", "barriers", "restored"):
+        setattr(small, name, _take_all(getattr(batch, name), rows, warps))
+    small.thread_values = {name: take(value, rows, warps) for name, value in batch.thread_values.items()}
+    small.block_values = {name: take(value, rows, warps) for name, value in batch.block_values.items()}
+    small.live, small.barrier_result = take(batch.live, rows, warps), take(batch.barrier_result, rows, warps)
+    small.forget()
+    return small
+
+
+def _take_all(file: list[Array], rows: Array, warps: Array) -> list[Array]:
+    """``take`` of a whole file; registers that share an array still do."""
+    known: dict[int, Array] = {}
+    for value in file:
+        if id(value) not in known:
+            known[id(value)] = take(value, rows, warps)
+    return [known[id(value)] for value in file]
+
+
+def take(value: Array, rows: Array, warps: Array) -> Array:
+    """The chosen warps' values as (chosen, 1, lanes), or ``value`` where it is the same for all."""
+    if value.shape[0] == 1 and value.shape[1] == 1:
+        return value
+    row = rows if value.shape[0] > 1 else np.zeros_like(rows)
+    warp = warps if value.shape[1] > 1 else np.zeros_like(warps)
+    return value[row, warp][:, None, :]
+
+
+def put(batch: Batch, old: Array, new: Array, rows: Array, warps: Array) -> Array:
+    """``old`` with the chosen warps' values replaced by ``new`` (chosen or 1, 1, lanes)."""
+    lanes = max(old.shape[2], new.shape[2])
+    full = np.broadcast_to(old, (batch.block_count, batch.warp_count, lanes)).copy()
+    full[rows, warps] = np.broadcast_to(new, (len(rows), 1, lanes))[:, 0]
+    result: Array = full
+    return result
+
+
+def _scatter_files(batch: Batch, small: Batch, part: Part, before: tuple[list[Array], ...]) -> None:
+    files = (
+        (batch.registers, small.registers),
+        (batch.uniforms, small.uniforms),
+        (batch.predicates, small.predicates),
+        (batch.uniform_predicates, small.uniform_predicates),
+        (batch.barriers, small.barriers),
+        (batch.restored, small.restored),
+    )
+    for (large_file, small_file), old_file in zip(files, before, strict=True):
+        for index, value in enumerate(small_file):
+            if value is not old_file[index]:
+                large_file[index] = put(batch, large_file[index], value, part.rows, part.warps)
+
+
+def _return_lanes(batch: Batch, small: Batch, part: Part) -> None:
+    """Fragments and waiting lanes of the part become the batch's again; exits are seen by its barriers."""
+    from gpuprof.emulator.control.barriers import leave, release
+
+    none = np.zeros((1, 1, 1), bool)
+    for fragment in small.fragments:
+        batch.push(fragment.pc, put(batch, none, fragment.mask, part.rows, part.warps), fragment.steps)
+    for small_list, large_list in ((small.others, batch.others), (small.pool, batch.pool)):
+        for each in small_list:
+            each.mask = put(batch, none, each.mask, part.rows, part.warps)
+            large_list.append(each)
+    slots = set()
+    for wait in small.waits:
+        mask = put(batch, none, wait.mask, part.rows, part.warps)
+        slots.add(wait.slot)
+        for known in batch.waits:
+            if known.slot == wait.slot and known.pc == wait.pc:
+                known.mask = np.logical_or(known.mask, mask)
+                break
+        else:
+            batch.waits.append(Waiting(wait.slot, wait.pc, mask, wait.steps))
+    gone = np.logical_and(take(batch.live, part.rows, part.warps), ~small.live)
+    if gone.any():
+        leave(batch, put(batch, none, np.broadcast_to(gone, (len(part.rows), 1, WARP)), part.rows, part.warps))
+    for slot in slots:
+        release(batch, slot)

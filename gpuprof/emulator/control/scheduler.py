@@ -1,0 +1,182 @@
+"""Running a batch: pick a fragment, run its straight code, follow it until it splits, waits or ends.
+
+Of one warp a single side of a branch runs at a time (``sides``). Which warps' fragment runs next changes only how well
+they are batched, never a count. The lowest program counter goes first, so that warps that left a loop early wait for
+the others and go on together; a fragment that runs long while others could run gives way to them, so that a spin on a
+lock cannot starve the lock's holder.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpuprof.emulator.control import compaction, divergence
+from gpuprof.emulator.control.barriers import Batch, Fragment
+from gpuprof.emulator.state.faults import code_location, first_lane, lane_location
+from gpuprof.errors import BarrierDeadlockError, EmulationError, InstructionLimitError
+
+if TYPE_CHECKING:
+    from gpuprof.emulator.program import Program, Run
+
+#: Runs that fragments execute by lowest program counter before another gets a turn; halved each time that happens,
+#: so that a loop that only another fragment can end costs little, and long loops of many warps stay batched.
+TURN = 256
+SHORTEST_TURN = 16
+#: So many times longer run the first sides of branches before the sides that were set aside get a turn too.
+PARKED_TURNS = 16
+_NEVER = 1 << 60
+
+
+def run_batch(batch: Batch, program: Program) -> None:
+    """Run all lanes of the batch to their ends; raises EmulationError and its kinds."""
+    run_fragments(batch, program, _NEVER)
+    if batch.waits or batch.block_barriers:
+        raise _deadlock(batch, program)
+    fold_hits(batch)
+
+
+def run_fragments(batch: Batch, program: Program, stop: int) -> None:
+    """Run until no fragment is left that stands before program counter ``stop``."""
+    turn, length = 0, TURN
+    while batch.fragments:
+        parked = bool(batch.others or batch.pool)
+        fair = turn >= (length * PARKED_TURNS if parked else length)
+        if fair and parked:
+            divergence.wake_all(batch)
+        fragment, bound = _choose(batch, fair=fair)
+        if fragment.pc >= stop:
+            batch.fragments.append(fragment)
+            return
+        if fair:
+            turn, length = 0, max(SHORTEST_TURN, length // 2)
+        part = compaction.worthwhile(batch, fragment)
+        if part is not None:
+            compaction.run_part(batch, part, program, min(bound, stop), run_fragments)
+            turn += 1
+            divergence.wake(batch, program)
+            continue
+        before = len(batch.fragments)
+        turn += _run_fragment(batch, fragment, program, min(bound, stop), SHORTEST_TURN if fair else length)
+        if len(batch.fragments) > before + 1:
+            divergence.set_aside(batch, batch.fragments[before:])
+        divergence.wake(batch, program)
+        if batch.detached and batch.fragments and _only_at_barriers(batch, program):
+            return
+
+
+def _only_at_barriers(batch: Batch, program: Program) -> bool:
+    """Whether a part of a batch can go no further, since block barriers belong to the whole."""
+    return all(program.instructions[fragment.pc // 16].opcode == "BAR" for fragment in batch.fragments)
+
+
+def _choose(batch: Batch, *, fair: bool) -> tuple[Fragment, int]:
+    """The next fragment, merged with others at its place, and the program counter up to which it may run."""
+    fragments = batch.fragments
+    if len(fragments) == 1:
+        return fragments.pop(), _NEVER
+    if fair:
+        return fragments.pop(0), _NEVER
+    low = min(fragment.pc for fragment in fragments)
+    here = [fragment for fragment in fragments if fragment.pc == low]
+    batch.fragments = [fragment for fragment in fragments if fragment.pc != low]
+    chosen = here[0]
+    for other in here[1:]:
+        if not _merge(batch, chosen, other):
+            batch.fragments.append(other)
+    bound = min((fragment.pc for fragment in batch.fragments), default=_NEVER)
+    return chosen, bound
+
+
+def _merge(batch: Batch, into: Fragment, other: Fragment) -> bool:
+    """Step two fragments together, unless both hold lanes of one warp: those stay two issues."""
+    mine, theirs = into.mask.any(axis=2), other.mask.any(axis=2)
+    if np.logical_and(mine, theirs).any():
+        return False
+    into.mask = np.logical_or(into.mask, other.mask)
+    into.lanes += other.lanes
+    into.warps += other.warps
+    into.steps = max(into.steps, other.steps)
+    return True
+
+
+def _run_fragment(batch: Batch, fragment: Fragment, program: Program, bound: int, most: int) -> int:
+    """Run one fragment until it is parked, reaches ``bound``, or took ``most`` runs; returns how many it took."""
+    batch.mask = fragment.mask
+    batch.write_mask = None if batch.quiet else fragment.mask
+    batch.lanes_on, batch.warps_on = fragment.lanes, fragment.warps
+    runs, hits, limit = program.runs, batch.hits, batch.launch.options.instruction_limit
+    pc, count = fragment.pc, 0
+    while True:
+        run = runs.get(pc) or program.run_at(pc)
+        if batch.detached and program.instructions[run.first].opcode == "BAR":
+            break
+        hit = hits.get(run)
+        if hit is None:
+            hit = hits[run] = [0, 0]
+        hit[0] += fragment.warps
+        hit[1] += fragment.lanes
+        _execute(batch, run, program)
+        fragment.steps += run.last - run.first
+        if fragment.steps > limit:
+            raise _endless(batch, program, run)
+        pc = run.end if run.terminator is None else run.terminator(batch, fragment)
+        count += 1
+        if pc < 0:
+            return count
+        if pc >= bound or count >= most:
+            break
+    fragment.pc = pc
+    batch.fragments.append(fragment)
+    return count
+
+
+def _execute(batch: Batch, run: Run, program: Program) -> None:
+    step = None
+    try:
+        for step in run.steps:
+            step(batch)
+    except EmulationError as error:
+        if error.location is None and step is not None:
+            location = program.location(run.first + run.steps.index(step))
+            raise type(error)(str(error), location) from None
+        raise
+    except (FloatingPointError, ValueError, IndexError, TypeError, KeyError, AttributeError) as error:
+        number = run.first + (run.steps.index(step) if step is not None else 0)
+        raise EmulationError(f"the emulator failed on an instruction ({error!r})", program.location(number)) from error
+
+
+def _endless(batch: Batch, program: Program, run: Run) -> InstructionLimitError:
+    limit = batch.launch.options.instruction_limit
+    where = first_lane(batch, batch.mask)
+    place = lane_location(batch, program.instructions[run.last - 1], where)
+    return InstructionLimitError(
+        f"a warp executed more than {limit:,} instructions: an endless loop? If not, raise --emulate-limit", place
+    )
+
+
+def _deadlock(batch: Batch, program: Program) -> BarrierDeadlockError:
+    """Nothing can run: name what the waiting lanes wait for."""
+    for number, barrier in batch.block_barriers.items():
+        for pc, mask, _ in barrier.waits:
+            instruction = program.instructions[pc // 16 - 1]
+            where = first_lane(batch, mask)
+            block, thread = batch.launch.name_lane(batch, where)
+            message = f"deadlock: part of the block waits at barrier {number} that the rest can never reach"
+            return BarrierDeadlockError(message, code_location(batch.launch.kernel, instruction, block, thread))
+    for wait in batch.waits:
+        instruction = program.instructions[wait.pc // 16 - 1]
+        place = lane_location(batch, instruction, first_lane(batch, wait.mask))
+        return BarrierDeadlockError("deadlock: lanes of a warp wait for others that can never come", place)
+    return BarrierDeadlockError("deadlock: threads arrived at a barrier that nobody waits for")
+
+
+def fold_hits(batch: Batch) -> None:
+    """Turn executions of runs into executions of instructions."""
+    counters = batch.counters
+    for run, (warps, lanes) in batch.hits.items():
+        for index in range(run.first, run.last):
+            counters.warps[index] += warps
+            counters.threads[index] += lanes
+    batch.hits.clear()

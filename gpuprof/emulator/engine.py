@@ -1,0 +1,179 @@
+"""Running a launch: blocks to batches, batches to processes, counts to a report."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpuprof.emulator.contract import WARP
+from gpuprof.emulator.control.barriers import Batch
+from gpuprof.emulator.control.scheduler import run_batch
+from gpuprof.emulator.counting.counters import Counters
+from gpuprof.emulator.counting.metrics import WARPS_LAUNCHED, Code, instruction_metrics, metric_names
+from gpuprof.emulator.loader import KernelImage
+from gpuprof.emulator.options import EmulationOptions, EmulationReport, PerInstruction
+from gpuprof.emulator.sampling import BlockClass, block_classes, choose_more
+from gpuprof.emulator.state.launch import LaunchContext
+from gpuprof.emulator.workers import can_fork, share
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gpuprof.emulator.memory.arena import Arena
+
+    Blocks = NDArray[np.int64]
+
+Dim3 = tuple[int, int, int]
+
+#: Lanes of one batch: enough that numpy's calls are cheap per lane, few enough that arrays stay in the caches.
+BATCH_LANES = 16384
+#: Shared memory of one batch at most.
+_BATCH_SHARED_BYTES = 32 << 20
+#: A grid of so few blocks is not worth sampling.
+_FEW_BLOCKS = 27
+#: Opcodes by which blocks can talk to each other.
+_GLOBAL_ATOMICS = frozenset(("ATOMG", "ATOM", "RED", "REDG"))
+
+
+@dataclass
+class _Stratum:
+    """Blocks that ran as representatives of ``size`` blocks, and what they counted."""
+
+    size: int
+    counters: Counters
+
+
+def emulate(
+    image: KernelImage,
+    arena: Arena,
+    grid: Dim3,
+    block: Dim3,
+    parameters: bytes,
+    dynamic_shared_bytes: int = 0,
+    options: EmulationOptions | None = None,
+) -> EmulationReport:
+    """Execute a launch and count.
+
+    ``parameters`` is the parameter block of the cubin's layout (``loader.pack_parameters``). With a budget the grid
+    may be sampled; then ``scaled`` stands for all blocks. Raises EmulationError and its kinds.
+    """
+    options = options or EmulationOptions()
+    context = LaunchContext(image, arena, grid, block, parameters, dynamic_shared_bytes, options)
+    engine = _Engine(context, image)
+    total = grid[0] * grid[1] * grid[2]
+    talks = image.program.uses(_GLOBAL_ATOMICS)
+    if options.budget is None or total <= _FEW_BLOCKS or talks:
+        strata = [_Stratum(total, engine.run(np.arange(total, dtype=np.int64)))]
+    else:
+        strata = _sample(engine, grid, options.budget)
+    return _report(image, context, strata, total)
+
+
+def _sample(engine: _Engine, grid: Dim3, budget: int) -> list[_Stratum]:
+    """One block of each class, then the whole rest when the budget allows it, else more of the largest class."""
+    classes = block_classes(grid)
+    strata = [_Stratum(each.size, engine.run(np.array([each.pilot]))) for each in classes]
+    costs = [sum(stratum.counters.threads) for stratum in strata]
+    expected = sum(cost * stratum.size for cost, stratum in zip(costs, strata, strict=True))
+    if expected <= budget:
+        return _finish(engine, classes, strata)
+    most = max(costs[-1], 1)
+    more = choose_more(classes[-1], max(0, (budget - sum(costs)) // most))
+    strata[-1].counters.add(engine.run(more))
+    return strata
+
+
+def _finish(engine: _Engine, classes: tuple[BlockClass, ...], strata: list[_Stratum]) -> list[_Stratum]:
+    """Run every block that was no pilot; the counts are then exact and need no scaling."""
+    everything = np.sort(np.concatenate([each.blocks for each in classes]))
+    pilots = np.array([each.pilot for each in classes])
+    counters = engine.run(np.setdiff1d(everything, pilots, assume_unique=True))
+    for stratum in strata:
+        counters.add(stratum.counters)
+    return [_Stratum(len(everything), counters)]
+
+
+class _Engine:
+    """Runs sets of blocks of one launch."""
+
+    def __init__(self, context: LaunchContext, image: KernelImage) -> None:
+        self._context = context
+        self._image = image
+        self._workers = _worker_count(context.options.threads, image)
+
+    def run(self, blocks: Blocks) -> Counters:
+        """Run these blocks, in batches on several processes; returns what they counted."""
+        batches = list(self._batches(blocks))
+        workers = min(self._workers, len(batches))
+        counters = share(self._run_batches, batches, workers) if workers > 1 else self._run_batches(batches)
+        counters.blocks += len(blocks)
+        counters.launched_warps += len(blocks) * self._context.warps
+        return counters
+
+    def _run_batches(self, batches: Sequence[Blocks]) -> Counters:
+        counters = Counters.zeros(len(self._image.program.instructions))
+        with np.errstate(all="ignore"):
+            for blocks in batches:
+                batch = Batch(self._context, blocks, counters)
+                batch.start(0)
+                run_batch(batch, self._image.program)
+        return counters
+
+    def _batches(self, blocks: Blocks) -> Iterable[Blocks]:
+        size = self._batch_size()
+        for first in range(0, len(blocks), size):
+            yield blocks[first : first + size]
+
+    def _batch_size(self) -> int:
+        """Blocks per batch: whole rows of the grid or equal parts of one, since blocks of a row share values."""
+        context = self._context
+        most = max(1, BATCH_LANES // (context.warps * WARP))
+        if context.shared_bytes:
+            most = max(1, min(most, _BATCH_SHARED_BYTES // context.shared_bytes))
+        row = context.grid[0]
+        if most >= row:
+            return most // row * row
+        return -(-row // -(-row // most))
+
+
+def _worker_count(wanted: int | None, image: KernelImage) -> int:
+    """Processes to use; one where the order of blocks can be seen in the result."""
+    if not can_fork() or image.program.uses(_GLOBAL_ATOMICS) or image.system_functions:
+        return 1
+    if wanted is not None:
+        return max(1, wanted)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _report(image: KernelImage, context: LaunchContext, strata: list[_Stratum], total: int) -> EmulationReport:
+    exact = dict.fromkeys(metric_names(), 0)
+    estimate = dict.fromkeys(metric_names(), 0.0)
+    lines: dict[int, dict[str, float]] = {}
+    for stratum in strata:
+        weight = stratum.size / stratum.counters.blocks
+        exact[WARPS_LAUNCHED] += stratum.counters.launched_warps
+        estimate[WARPS_LAUNCHED] += stratum.counters.launched_warps * weight
+        code = Code(stratum.counters, image.program.instructions)
+        for index, warps in enumerate(stratum.counters.warps):
+            if warps:
+                own = lines.setdefault(index, {})
+                for name, value in instruction_metrics(code, index).items():
+                    exact[name] += value
+                    estimate[name] += value * weight
+                    own[name] = own.get(name, 0) + value * weight
+    per_instruction = tuple(
+        PerInstruction(index * 16, {name: round(value) for name, value in lines[index].items()})
+        for index in sorted(lines)
+    )
+    return EmulationReport(
+        counters=exact,
+        scaled={name: round(value) for name, value in estimate.items()},
+        blocks_run=sum(stratum.counters.blocks for stratum in strata),
+        blocks_total=total,
+        per_instruction=per_instruction if context.options.per_instruction else (),
+        printed=context.runtime.text,
+    )

@@ -1,0 +1,1 @@
+"""The device runtime's system calls: printf, malloc and free, assertions."""

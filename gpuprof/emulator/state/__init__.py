@@ -1,0 +1,1 @@
+"""State of a launch: lanes and their registers, operand readers, special registers, faults."""

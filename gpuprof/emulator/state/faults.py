@@ -1,0 +1,60 @@
+"""Stopping a launch: errors that name kernel, instruction, source line, block and thread."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpuprof.emulator.contract import WARP
+from gpuprof.errors import CodeLocation, MemoryFaultError
+from gpuprof.sass.model import Instruction
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gpuprof.emulator.state.lane_state import LaneState
+
+Dim3 = tuple[int, int, int]
+
+
+def code_location(
+    kernel: str, instruction: Instruction, block: Dim3 | None = None, thread: Dim3 | None = None
+) -> CodeLocation:
+    """The place of an instruction, with its source line where the cubin has line information."""
+    source = instruction.source
+    return CodeLocation(
+        kernel=kernel,
+        address=instruction.address,
+        instruction=instruction.text,
+        file=source.file if source else "",
+        line=source.line if source else None,
+        block=block,
+        thread=thread,
+    )
+
+
+def lane_location(lanes: LaneState, instruction: Instruction, where: tuple[int, int, int]) -> CodeLocation:
+    """The place of an instruction for one lane, given as (block row, warp, lane) of the batch."""
+    block, thread = lanes.launch.name_lane(lanes, where)
+    return code_location(lanes.launch.kernel, instruction, block, thread)
+
+
+def first_lane(lanes: LaneState, bad: NDArray[np.bool_]) -> tuple[int, int, int]:
+    """(block row, warp, lane) of the first true lane of a broadcast mask."""
+    full = np.broadcast_to(bad, (lanes.block_count, lanes.warp_count, WARP))
+    row, warp, lane = np.unravel_index(int(np.argmax(full)), full.shape)
+    return int(row), int(warp), int(lane)
+
+
+def memory_fault(
+    lanes: LaneState, instruction: Instruction, bad: NDArray[np.bool_], addresses: NDArray[Any], message: str
+) -> MemoryFaultError:
+    """A fault of the first bad lane; ``message`` may use {address} and {nearest}."""
+    where = first_lane(lanes, bad)
+    full = np.broadcast_to(addresses, (lanes.block_count, lanes.warp_count, WARP))
+    address = int(full[where])
+    text = message.replace("{address}", f"0x{address:x}")
+    if "{nearest}" in text:
+        text = text.replace("{nearest}", lanes.launch.arena.describe_nearest(address))
+    return MemoryFaultError(text, lane_location(lanes, instruction, where))

@@ -1,0 +1,143 @@
+"""From a variant and its builds to what a worker executes, and the key by which ``--resume`` knows it again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from gpuprof.device.jobs import (
+    BufferReference,
+    BufferSpec,
+    Call,
+    FillCall,
+    HostCall,
+    HostScalar,
+    Job,
+    KernelCall,
+)
+from gpuprof.errors import UsageError
+from gpuprof.experiment.arguments import check_arguments, pack_scalar
+from gpuprof.experiment.model import (
+    Argument,
+    BufferArgument,
+    FillStep,
+    HostStep,
+    KernelStep,
+    Variant,
+)
+from gpuprof.profile.shared_arrays import input_key
+from gpuprof.toolchain.model import Build, BuildRequest
+
+
+class ArgumentMismatchError(UsageError):
+    """The YAML's ``args`` and the kernel's parameters do not agree."""
+
+
+def build_request(variant: Variant, step: KernelStep, arch: str, folder: Path | None = None) -> BuildRequest:
+    """What nvcc is asked for a kernel step; relative paths in its flags count from ``folder``."""
+    return BuildRequest(
+        source=step.source,
+        kernel=step.kernel,
+        arch=arch,
+        defines=step.defines,
+        flags=variant.flags,
+        include=variant.include,
+        folder=folder,
+    )
+
+
+@dataclass(frozen=True)
+class BuiltVariant:
+    """A variant with everything that was built for it. ``main`` is the build that its row describes."""
+
+    variant: Variant
+    builds: Mapping[str, Build]  #: kernel step name -> build
+    libraries: Mapping[str, Path]  #: host step name -> shared library
+
+    @property
+    def main(self) -> Build | None:
+        """The build of the main kernel step; None for a library baseline."""
+        step = self.variant.main_step
+        return None if step is None else self.builds[step.name]
+
+    def calls(self) -> tuple[Call, ...]:
+        """The steps as a worker executes them; raises ArgumentMismatchError when ``args`` do not fit a kernel."""
+        return tuple(self._call(step) for step in self.variant.steps)
+
+    def _call(self, step: KernelStep | HostStep | FillStep) -> Call:
+        if isinstance(step, FillStep):
+            return FillCall(step.name, step.buffer, step.byte, step.timed, step.once)
+        if isinstance(step, HostStep):
+            arguments = tuple(_host_argument(argument) for argument in step.args)
+            return HostCall(step.name, self.libraries[step.name], step.function, arguments, step.timed, step.once)
+        build = self.builds[step.name]
+        mistakes = check_arguments(self.variant, step, build.resources.parameters)
+        if mistakes:
+            raise ArgumentMismatchError("; ".join(mistakes))
+        return KernelCall(
+            name=step.name,
+            cubin=build.cubin,
+            symbol=build.symbol,
+            grid=step.grid,
+            block=step.block,
+            shared_bytes=step.shared_bytes,
+            arguments=tuple(_kernel_argument(argument) for argument in step.args),
+            timed=step.timed,
+            once=step.once,
+        )
+
+    def job(self, buffers: tuple[BufferSpec, ...]) -> Job:
+        """The job over the given buffers."""
+        return Job(self.variant.label, buffers, self.calls())
+
+
+def _kernel_argument(argument: Argument) -> BufferReference | bytes:
+    if isinstance(argument, BufferArgument):
+        return BufferReference(argument.buffer, argument.offset_bytes)
+    return pack_scalar(argument)
+
+
+def _host_argument(argument: Argument) -> BufferReference | HostScalar:
+    if isinstance(argument, BufferArgument):
+        return BufferReference(argument.buffer, argument.offset_bytes)
+    return HostScalar(argument.value, argument.dtype)
+
+
+def fingerprint(built: BuiltVariant, device_key: str, settings: Sequence[object]) -> str:
+    """Names everything that a row depends on: code, launches, inputs, checks, device and the settings of the run."""
+    variant = built.variant
+    parts: list[object] = [device_key, *settings]
+    parts += [f"{name}={build.cubin_sha256}:{build.symbol}" for name, build in sorted(built.builds.items())]
+    parts += [f"{name}={_file_digest(path)}" for name, path in sorted(built.libraries.items())]
+    parts += [f"{name}={input_key(buffer, 0)}" for name, buffer in sorted(variant.buffers.items())]
+    parts += [_shape_of(step) for step in variant.steps]
+    parts += [sorted(variant.reference.expressions.items()), variant.reference.variant, variant.tolerance]
+    parts += [variant.iters, variant.work]
+    return hashlib.sha256("|".join(str(part) for part in parts).encode()).hexdigest()
+
+
+def _shape_of(step: KernelStep | HostStep | FillStep) -> str:
+    if isinstance(step, KernelStep):
+        return f"{step.grid}{step.block}{step.shared_bytes}{step.args}{step.timed}{step.once}"
+    return str(step)
+
+
+def _file_digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def same_code_key(built: BuiltVariant, codes: Mapping[str, str]) -> str | None:
+    """Equal for variants that execute the same instructions in the same launches; None with host steps.
+
+    ``codes`` is kernel step name -> SHA-256 of the machine code.
+    """
+    if built.libraries or not all(codes.get(name) for name in built.builds):
+        return None
+    steps = [
+        f"{codes.get(step.name, '')}{_shape_of(step)}" if isinstance(step, KernelStep) else str(step)
+        for step in built.variant.steps
+    ]
+    buffers = [f"{name}={input_key(buffer, 0)}" for name, buffer in sorted(built.variant.buffers.items())]
+    return hashlib.sha256("|".join(steps + buffers).encode()).hexdigest()

@@ -1,0 +1,131 @@
+"""What is read from a build without running it: machine-code facts and occupancy, kept by cubin content."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpuprof.errors import GpuprofError
+from gpuprof.results.model import OccupancyFacts, SassFacts
+
+if TYPE_CHECKING:
+    from gpuprof.experiment.model import KernelStep
+    from gpuprof.sass.model import Function
+    from gpuprof.toolchain.cache import Cache
+    from gpuprof.toolchain.model import Build
+    from gpuprof.toolchain.tools import Toolchain
+
+#: Change it when ``SassFacts`` or what fills it changes: older entries are then made anew.
+FACTS_FORMAT = 2
+_CACHE_KIND = "facts"
+
+
+@dataclass(frozen=True)
+class CodeFacts:
+    """``code_sha256`` is of the kernel's machine code alone: builds that agree in it run the same instructions."""
+
+    code_sha256: str
+    sass: SassFacts | None
+    why_no_sass: str = ""
+
+
+@dataclass(frozen=True)
+class CodePlace:
+    """A kernel in a cubin."""
+
+    cubin: Path
+    cubin_sha256: str
+    symbol: str
+    demangled: str
+
+    @property
+    def key(self) -> str:
+        """Under which the cache keeps its facts."""
+        return hashlib.sha256(f"{FACTS_FORMAT}|{self.cubin_sha256}|{self.symbol}".encode()).hexdigest()
+
+
+def place_of(build: Build) -> CodePlace:
+    """Where a build's kernel stands."""
+    return CodePlace(build.cubin, build.cubin_sha256, build.symbol, build.demangled)
+
+
+def kept_facts(cache: Cache, place: CodePlace) -> CodeFacts | None:
+    """The facts that an earlier run left in the cache."""
+    stored = cache.load(_CACHE_KIND, place.key)
+    return None if stored is None else _decode(stored)
+
+
+def read_facts(tools: Toolchain, cache: Cache, places: Sequence[CodePlace]) -> tuple[CodeFacts, ...]:
+    """The facts of kernels in one cubin, by nvdisasm and analysis; the cache keeps them.
+
+    Code that cannot be read is no error: its facts say why.
+    """
+    from gpuprof.sass.parse import parse_disassembly
+    from gpuprof.toolchain.disasm import disassemble_text
+    from gpuprof.toolchain.elf import read_cubin
+
+    try:
+        cubin = read_cubin(places[0].cubin)
+        digests = [hashlib.sha256(cubin.code(place.symbol)).hexdigest() for place in places]
+    except GpuprofError as error:
+        return tuple(CodeFacts("", None, str(error)) for _ in places)
+    try:
+        functions = parse_disassembly(disassemble_text(tools, places[0].cubin, cache)).functions
+    except Exception as error:  # a fault in the parser must not cost the measurement
+        return tuple(CodeFacts(digest, None, _why(error)) for digest in digests)
+    facts = [_analyse(place, digest, functions) for place, digest in zip(places, digests, strict=True)]
+    for place, found in zip(places, facts, strict=True):
+        if found.sass is not None:
+            cache.store(_CACHE_KIND, place.key, json.dumps(asdict(found)).encode())
+    return tuple(facts)
+
+
+def _analyse(place: CodePlace, digest: str, functions: Mapping[str, Function]) -> CodeFacts:
+    from gpuprof.profile.sass_section import sass_facts
+
+    function = functions.get(place.symbol)
+    if function is None:
+        return CodeFacts(digest, None, f"nvdisasm prints no code for {place.demangled}")
+    try:
+        return CodeFacts(digest, sass_facts(function))
+    except Exception as error:  # nor one in the analysis
+        return CodeFacts(digest, None, _why(error))
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, GpuprofError):
+        return str(error)
+    return f"the analysis of the machine code failed: {type(error).__name__}: {error}"
+
+
+def _decode(stored: bytes) -> CodeFacts:
+    data = json.loads(stored)
+    sass = data["sass"]
+    return CodeFacts(data["code_sha256"], SassFacts(**{**sass, "loops": tuple(sass["loops"])}), data["why_no_sass"])
+
+
+def occupancy_facts(build: Build, step: KernelStep) -> OccupancyFacts:
+    """Occupancy of a launch on the build's architecture; raises GpuprofError when the arch is not known."""
+    from gpuprof import arch
+    from gpuprof.arch.occupancy import occupancy
+
+    x, y, z = step.block
+    resources = build.resources
+    found = occupancy(
+        arch.get(build.request.arch),
+        threads=x * y * z,
+        registers=resources.registers,
+        static_shared=resources.static_shared_bytes,
+        dynamic_shared=step.shared_bytes,
+    )
+    return OccupancyFacts(
+        blocks_per_sm=found.blocks_per_sm,
+        warps_per_sm=found.warps_per_sm,
+        max_warps_per_sm=found.max_warps_per_sm,
+        percent=found.percent,
+        limiter=found.limiter,
+    )

@@ -1,0 +1,1 @@
+"""Counters of a run through Nsight Compute."""

@@ -1,0 +1,202 @@
+"""From what was built, counted, timed and verified to a row: pure functions, no device."""
+
+from __future__ import annotations
+
+import platform
+import sys
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from statistics import median
+from typing import TYPE_CHECKING
+
+import gpuprof
+from gpuprof.errors import BuildError, GpuprofError
+from gpuprof.experiment.model import Variant, Work
+from gpuprof.profile import statistics
+from gpuprof.profile.advice import timing_warnings
+from gpuprof.profile.built_variant import BuiltVariant
+from gpuprof.profile.code_facts import CodeFacts, occupancy_facts
+from gpuprof.profile.device_runner import Outcome
+from gpuprof.profile.interleaved_timing import Track
+from gpuprof.profile.options import TimingOptions
+from gpuprof.results.model import BuildFacts, Environment, LaunchFacts, Result, Status, Timing
+
+if TYPE_CHECKING:
+    from gpuprof.device.base import DeviceDescription
+    from gpuprof.device.nvml import GpuState
+    from gpuprof.toolchain.model import Build
+    from gpuprof.toolchain.tools import Toolchain
+
+
+def bare_result(variant: Variant, status: Status, reason: str | None = None) -> Result:
+    """A row with what the YAML alone says."""
+    step = variant.main_step
+    return Result(
+        variant=variant.label,
+        family=variant.family,
+        parameters=variant.parameters,
+        sizes=variant.sizes,
+        status=status,
+        reason=reason,
+        launch=None if step is None else LaunchFacts(step.grid, step.block),
+        work_flop=variant.work.flop,
+        work_bytes=variant.work.bytes,
+    )
+
+
+def failed_build(variant: Variant, error: BuildError) -> Result:
+    """The row of a variant that nvcc refused: the first error as the reason, the whole log kept."""
+    result = bare_result(variant, Status.BUILD_FAILED, str(error))
+    facts = BuildFacts((), 0.0, False, "", "", error.log)
+    return replace(result, build=facts, missing={"timing": "it was not built", "counters": "it was not built"})
+
+
+def built_result(built: BuiltVariant) -> Result:
+    """The row of a built variant before it runs and before its code is read: resources and occupancy."""
+    result = bare_result(built.variant, Status.SKIPPED, "it was built, not run")
+    build, step = built.main, built.variant.main_step
+    if build is None or step is None:
+        return result
+    missing: dict[str, str] = {}
+    occupancy = None
+    try:
+        occupancy = occupancy_facts(build, step)
+    except GpuprofError as error:
+        missing["occupancy"] = str(error)
+    return replace(result, build=build_facts(build, step.shared_bytes), occupancy=occupancy, missing=missing)
+
+
+def with_code(result: Result, facts: CodeFacts | None) -> Result:
+    """The row with the facts of its main kernel's code, or why there are none; None without such a kernel.
+
+    A row kept from an earlier run keeps its facts when they cannot be read now.
+    """
+    if facts is None or (facts.sass is None and result.sass is not None):
+        return result
+    missing = {name: why for name, why in result.missing.items() if name != "sass"}
+    if facts.sass is None:
+        missing["sass"] = facts.why_no_sass
+    return replace(result, sass=facts.sass, missing=missing)
+
+
+def build_facts(build: Build, dynamic_shared_bytes: int) -> BuildFacts:
+    """A build as the JSON has it."""
+    resources = build.resources
+    return BuildFacts(
+        command=build.command,
+        seconds=build.seconds,
+        cached=build.cached,
+        source_sha256=build.source_sha256,
+        cubin_sha256=build.cubin_sha256,
+        log=build.log,
+        registers=resources.registers,
+        spill_store_bytes=resources.spill_store_bytes,
+        spill_load_bytes=resources.spill_load_bytes,
+        stack_bytes=resources.stack_bytes,
+        static_shared_bytes=resources.static_shared_bytes,
+        dynamic_shared_bytes=dynamic_shared_bytes,
+        arch=build.request.arch,
+        kernel=build.demangled,
+    )
+
+
+def executed_result(result: Result, outcome: Outcome, options: TimingOptions, why_no_time: str) -> Result:
+    """The row with what executing the variant gave."""
+    missing = dict(result.missing)
+    timing = None
+    if outcome.track is not None and outcome.track.samples:
+        timing = timing_of(outcome.track, outcome.ratio, Work(result.work_flop, result.work_bytes), options)
+        timing = replace(timing, device=outcome.device)
+    else:
+        missing["timing"] = why_no_time if outcome.status in (Status.OK, Status.DIFFERS) else "it did not run"
+    if outcome.counters is None:
+        missing["counters"] = "a GPU does not count by itself: --ncu" if not why_no_time else "it did not run"
+    return replace(
+        result,
+        status=outcome.status,
+        reason=outcome.reason,
+        verification=outcome.verification,
+        counters=outcome.counters,
+        timing=timing,
+        missing=missing,
+    )
+
+
+def timing_of(track: Track, ratio: statistics.Ratio | None, work: Work, options: TimingOptions) -> Timing:
+    """The samples with their statistics, rates and comparison."""
+    summary = statistics.summarize(track.samples)
+    return Timing(
+        samples_us=tuple(track.samples),
+        median_us=summary.median,
+        interval_us=summary.interval,
+        min_us=summary.minimum,
+        mean_us=summary.mean,
+        protocol=options.protocol,
+        noise=summary.noise if len(track.samples) > 1 else 0.0,
+        discarded=track.discarded,
+        batch=options.batch,
+        gflops=None if work.flop is None else work.flop / summary.median / 1e3,
+        gbps=None if work.bytes is None else work.bytes / summary.median / 1e3,
+        speedup=None if ratio is None else ratio.value,
+        speedup_interval=None if ratio is None else ratio.interval,
+        comparison=None if ratio is None else ratio.verdict,
+        stopped_by=track.rule.finished,
+        warnings=timing_warnings(track, options),
+    )
+
+
+def mark_same_code(results: list[Result], keys: Mapping[str, str | None]) -> list[Result]:
+    """Rows that execute the same instructions in the same launches as an earlier row name it; times say ``same``."""
+    first: dict[str, str] = {}
+    marked = []
+    for result in results:
+        key = keys.get(result.variant)
+        other = first.setdefault(key, result.variant) if key else None
+        if other is not None and other != result.variant:
+            result = replace(result, same_code_as=other)
+        marked.append(result)
+    return marked
+
+
+def environment_of(
+    tools: Toolchain, kind: str, devices: Sequence[DeviceDescription], command: tuple[str, ...]
+) -> Environment:
+    """Where a run happens. The GPU's clocks are added by whoever reads them."""
+    gpus = [device for device in devices if device.kind == "gpu"]
+    gpu = gpus[0] if gpus else None
+    versions = {name: tool.version for name in ("nvcc", "nvdisasm", "ncu") if (tool := tools.find(name)) is not None}
+    return Environment(
+        gpuprof=gpuprof.__version__,
+        python=platform.python_version(),
+        platform=f"{sys.platform}-{platform.machine()}",
+        device=kind,
+        gpu=gpu.name if gpu else None,
+        gpu_uuid=gpu.uuid if gpu else None,
+        gpus=tuple(each.name for each in gpus) if len(gpus) > 1 else (),
+        compute_capability=f"{gpu.arch[3:-1]}.{gpu.arch[-1]}" if gpu and gpu.arch else None,
+        driver=gpu.driver if gpu else None,
+        nvcc=versions.get("nvcc"),
+        nvdisasm=versions.get("nvdisasm"),
+        ncu=versions.get("ncu"),
+        command=command,
+    )
+
+
+def with_clocks(
+    environment: Environment, before: GpuState, during: Sequence[float], after: GpuState, throttled: Collection[str]
+) -> Environment:
+    """The environment with the GPU's clocks before, during (the median) and after the run, in MHz."""
+    clocks = {
+        "sm_before": before.sm_clock_mhz,
+        "sm_during": median(during) if during else None,
+        "sm_after": after.sm_clock_mhz,
+        "sm_highest": after.highest_sm_clock_mhz,
+        "memory": after.memory_clock_mhz,
+    }
+    return replace(
+        environment,
+        clocks_mhz={name: value for name, value in clocks.items() if value is not None},
+        temperature_c=after.temperature_c,
+        throttle_reasons=tuple(sorted({*throttled, *before.throttle_reasons, *after.throttle_reasons})),
+        driver=after.driver or environment.driver,
+    )

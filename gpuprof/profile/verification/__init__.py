@@ -1,0 +1,1 @@
+"""Outputs against the reference: tolerance, comparison, cached verdicts, where wrong elements are."""
