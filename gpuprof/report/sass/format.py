@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpuprof.isa.opcodes import Kind
 from gpuprof.sass.loops import LoopFacts
 from gpuprof.sass.model import Control, SourceLine
-from gpuprof.sass.opcodes import Kind
 
 #: Style of an instruction by its kind, on a terminal.
 KIND_STYLES = {
