@@ -87,7 +87,7 @@ def registers_of(image: bytes, places: list[int]) -> list[int]:
 
 
 def with_pattern(image: bytes, places: list[int], registers: list[int], pattern: Pattern) -> bytes:
-    """The stretch reading ``pattern`` again and again, stall counts of 1, results to registers that it does not read."""
+    """The stretch reading ``pattern`` over and over: stall counts of 1, results to registers that it does not read."""
     changed = bytearray(image)
     read = {registers[place] for sources in pattern for place in sources[:3]}
     targets = [register for register in registers if register not in read][:8]
