@@ -16,7 +16,7 @@ import numpy as np
 
 from gpuprof.emulator.contract import WARP
 from gpuprof.emulator.state.lane_state import LaneState
-from gpuprof.emulator.state.operands import FALSE, TRUE, ZERO
+from gpuprof.emulator.state.operands import FALSE, TRUE, ZERO, ZERO64
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 PARKED = -1
 #: The slot whose mask a WARPSYNC waits for; 0 to 15 are B0 to B15.
 WARPSYNC_SLOT = 16
+#: That of WARPSYNC.EXCLUSIVE and .COLLECTIVE, whose lanes go on by groups of one mask.
+GROUP_SLOT = 17
 _FULL = np.uint32(0xFFFFFFFF)
 
 
@@ -43,16 +45,20 @@ def ballot(mask: Bool) -> Array:
 
 
 class Fragment:
-    """Lanes that stand at one instruction and step together: of each warp at most one group."""
+    """Lanes that stand at one instruction and step together: of each warp at most one group.
 
-    __slots__ = ("lanes", "mask", "pc", "steps", "warps")
+    ``alone``: until it has started, no other lanes of its warps may join it.
+    """
 
-    def __init__(self, pc: int, mask: Bool, lanes: int, warps: int, steps: int) -> None:
+    __slots__ = ("alone", "lanes", "mask", "pc", "steps", "warps")
+
+    def __init__(self, pc: int, mask: Bool, lanes: int, warps: int, steps: int, alone: bool = False) -> None:
         self.pc = pc
         self.mask = mask
         self.lanes = lanes
         self.warps = warps
         self.steps = steps
+        self.alone = alone
 
 
 @dataclass
@@ -92,6 +98,7 @@ class Batch(LaneState):
         self.patience = 0  #: runs spent on few warps at the cost of all
         self.detached = False  #: a gathered part of a batch: block barriers are the whole batch's to decide
         self.partial = False  #: only a part of the fragment is being looked at
+        self.returns: list[Array] = [ZERO64]  #: one: where the lanes of a WARPSYNC.COLLECTIVE go on behind it
 
     def forget(self) -> None:
         """Make a copied state that of a part: nothing runs or waits yet, nothing is remembered."""
@@ -100,15 +107,19 @@ class Batch(LaneState):
         self._pairs = [None] * len(self.registers)
         self.patience, self.detached = 0, True
 
+    def set_return(self, target: Array) -> None:
+        """Remember of the active lanes where they go on behind ENDCOLLECTIVE."""
+        self.returns[0] = target if self.write_mask is None else np.where(self.write_mask, target, self.returns[0])
+
     def start(self, pc: int) -> None:
         """All lanes at the kernel's entry."""
         self.push(pc, self.live, 0)
 
-    def push(self, pc: int, mask: Bool, steps: int) -> None:
+    def push(self, pc: int, mask: Bool, steps: int, *, alone: bool = False) -> None:
         """Lanes that are ready to run from ``pc``."""
         lanes = self.count_lanes(mask)
         if lanes:
-            self.fragments.append(Fragment(pc, mask, lanes, self.count_warps(mask), steps))
+            self.fragments.append(Fragment(pc, mask, lanes, self.count_warps(mask), steps, alone))
 
     @property
     def quiet(self) -> bool:
@@ -153,8 +164,51 @@ def arrive(batch: Batch, slot: int, pc: int, steps: int) -> int:
     return PARKED
 
 
+def arrive_group(batch: Batch, pc: int, steps: int) -> int:
+    """The active lanes reach a WARPSYNC whose groups go on alone: each when all live lanes of its mask wait in one."""
+    batch.waits.append(Waiting(GROUP_SLOT, pc, batch.mask, steps))
+    release_groups(batch)
+    return PARKED
+
+
+def release_groups(batch: Batch) -> None:
+    """Let whole groups go on, each as a fragment of its own, at the place from which its lowest lane came."""
+    here = [wait for wait in batch.waits if wait.slot == GROUP_SLOT]
+    shape = (batch.block_count, batch.warp_count, WARP)
+    words = np.broadcast_to(batch.barriers[GROUP_SLOT], shape)
+    waiting = np.zeros(shape, bool)
+    places = np.zeros(shape, np.int64)
+    for wait in here:
+        waiting |= wait.mask
+        places = np.where(wait.mask, wait.pc, places)
+    left = waiting & ~_missing_mates(words, waiting, np.broadcast_to(batch.live, shape))
+    gone = left.copy()
+    steps = max((wait.steps for wait in here), default=0)
+    while left.any():
+        lowest = left.argmax(axis=2)[:, :, None]
+        group = left & (words == np.take_along_axis(words, lowest, axis=2))
+        starts = np.where(group, np.take_along_axis(places, lowest, axis=2), -1)
+        for start in np.unique(starts[group]).tolist():
+            batch.push(start, starts == start, steps, alone=True)
+        left &= ~group
+    for wait in here:
+        wait.mask = np.logical_and(wait.mask, ~gone)
+    batch.waits = [wait for wait in batch.waits if wait.mask.any()]
+
+
+def _missing_mates(words: Array, waiting: Bool, live: Bool) -> Bool:
+    """Lanes of whose mask a live lane does not wait with the same mask; all (blocks, warps, 32)."""
+    same = (words[..., :, None] == words[..., None, :]) & waiting[..., None, :]
+    mates = np.packbits(same, axis=-1, bitorder="little").view(np.uint32)[..., 0]
+    missing: Bool = (words & ballot(np.ascontiguousarray(live)) & ~mates) != 0
+    return missing
+
+
 def release(batch: Batch, slot: int, whole: Bool = FALSE) -> None:
     """Let those go on whose whole group waits; lanes of ``whole`` did not have to."""
+    if slot == GROUP_SLOT:
+        release_groups(batch)
+        return
     here = [wait for wait in batch.waits if wait.slot == slot]
     if not here:
         return

@@ -57,7 +57,7 @@ def lanes_per_warp(mask: Bool) -> Array:
 def _recount(batch: Batch, going: Sequence[Fragment]) -> None:
     for fragment in going:
         batch.fragments.remove(fragment)
-        batch.push(fragment.pc, fragment.mask, fragment.steps)
+        batch.push(fragment.pc, fragment.mask, fragment.steps, alone=fragment.alone)
 
 
 def _park(batch: Batch, fragment: Fragment, mask: Bool) -> None:
@@ -75,7 +75,8 @@ def _park(batch: Batch, fragment: Fragment, mask: Bool) -> None:
 
 
 def _part(batch: Batch, fragment: Fragment, mask: Bool) -> Fragment:
-    return Fragment(fragment.pc, mask, batch.count_lanes(mask), batch.count_warps(mask), fragment.steps)
+    lanes, warps = batch.count_lanes(mask), batch.count_warps(mask)
+    return Fragment(fragment.pc, mask, lanes, warps, fragment.steps, fragment.alone)
 
 
 def wake(batch: Batch, program: Program) -> None:
@@ -86,6 +87,8 @@ def wake(batch: Batch, program: Program) -> None:
     for fragment in batch.fragments:
         busy = np.logical_or(busy, fragment.mask.any(axis=2, keepdims=True))
     batch.others, busy = _start_idle(batch, batch.others, busy)
+    alone = [fragment for fragment in batch.pool if fragment.alone]
+    batch.pool = [fragment for fragment in batch.pool if not fragment.alone]
     for pc in sorted({fragment.pc for fragment in batch.pool}):
         here = [fragment for fragment in batch.pool if fragment.pc == pc]
         rest = [fragment for fragment in batch.pool if fragment.pc != pc]
@@ -98,6 +101,9 @@ def wake(batch: Batch, program: Program) -> None:
         if program.instructions[pc // 16].opcode == "BSYNC":
             _count_again(batch, pc, np.logical_and(idle, mask.any(axis=2, keepdims=True)))
         batch.pool = rest + left
+    if alone:
+        left, busy = _start_idle(batch, alone, busy)
+        batch.pool += left
 
 
 def _start_idle(batch: Batch, parked: list[Fragment], busy: Bool) -> tuple[list[Fragment], Bool]:
@@ -105,7 +111,7 @@ def _start_idle(batch: Batch, parked: list[Fragment], busy: Bool) -> tuple[list[
     for fragment in parked:
         going = np.logical_and(fragment.mask, ~busy)
         if going.any():
-            batch.push(fragment.pc, going, fragment.steps)
+            batch.push(fragment.pc, going, fragment.steps, alone=fragment.alone)
             fragment.mask = np.logical_and(fragment.mask, busy)
             busy = np.logical_or(busy, going.any(axis=2, keepdims=True))
     return [fragment for fragment in parked if fragment.mask.any()], busy
