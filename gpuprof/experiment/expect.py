@@ -19,7 +19,8 @@ from gpuprof.experiment.functions import FUNCTIONS, Function
 from gpuprof.experiment.model import Expectation, Experiment
 from gpuprof.experiment.operators import Value, truth
 from gpuprof.experiment.selection import matches
-from gpuprof.results import derived, metrics
+from gpuprof.isa import ncu_metrics as metrics
+from gpuprof.results import derived
 from gpuprof.results.model import ExpectationOutcome, Result, Status
 
 Read = Callable[[Result], "float | int | str | None"]

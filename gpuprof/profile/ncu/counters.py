@@ -10,6 +10,7 @@ from pathlib import Path
 from gpuprof.device.jobs import Job
 from gpuprof.errors import BuildError, GpuprofError, MissingDeviceError
 from gpuprof.experiment.model import Experiment, Variant
+from gpuprof.isa.ncu_metrics import TIME
 from gpuprof.profile.building import BuildsEnded, BuildStage, VariantBuilt
 from gpuprof.profile.built_variant import BuiltVariant
 from gpuprof.profile.ncu.jobs import JobLaunches, NcuOptions, profile_jobs
@@ -17,7 +18,6 @@ from gpuprof.profile.options import RunOptions
 from gpuprof.profile.selection import select
 from gpuprof.profile.setup import Setup, prepare_run
 from gpuprof.profile.shared_arrays import SharedData
-from gpuprof.results.metrics import TIME
 from gpuprof.results.model import Counters, Number, Run
 from gpuprof.toolchain.ncu_csv import NcuLaunch
 
