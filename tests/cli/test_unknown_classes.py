@@ -1,4 +1,4 @@
-"""Operation classes in ``gpuprof counters``: whole on sm_120, and without a value where an opcode has no known class."""
+"""Operation classes in ``gpuprof counters``: whole on sm_120, and without a value where a class is not known."""
 
 from __future__ import annotations
 
