@@ -91,12 +91,16 @@ class Session:
         self._stale: set[_Key] = set()
         self._contents: dict[Path, NDArray[np.generic]] = {}
         self._copies = DeviceCopies(device)
+        self._poison = POISONS[0]
 
     def prepare(self, job: Job, poison: int) -> None:
         """Give every buffer its first content; outputs and scratch without one are poisoned with ``poison``.
 
+        So do shared and local memory of the launches that follow, where the device can.
+
         Raises DeviceMemoryError when the job's buffers do not fit.
         """
+        self._poison = poison
         for spec in job.buffers:
             key = _identity(job, spec)
             handle = self._allocated(key, spec.nbytes)
@@ -147,7 +151,7 @@ class Session:
             argument if isinstance(argument, bytes) else self.pointer(job, argument) for argument in call.arguments
         )
         whole = call is not job.calls[-1]
-        return Launch(call.cubin, call.symbol, call.grid, call.block, call.shared_bytes, arguments, whole)
+        return Launch(call.cubin, call.symbol, call.grid, call.block, call.shared_bytes, arguments, whole, self._poison)
 
     def host_arguments(self, job: Job, call: HostCall) -> tuple[Pointer | HostScalar, ...]:
         """The arguments of a host call with addresses in place of buffer names."""
