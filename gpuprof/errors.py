@@ -23,6 +23,7 @@ A message says what happened, the value, the limit, and the repair. The command 
     │       ├── UnknownInstructionError
     │       ├── MemoryFaultError     out of bounds, misaligned, or an address that no buffer owns
     │       ├── BarrierDeadlockError
+    │       ├── BarrierRuleError     a __syncthreads() that some threads go round, or two at once
     │       ├── InstructionLimitError
     │       └── DeviceAssertError    assert() in the kernel, or a trap
     ├── ProfilerError                1   ncu ran and failed
@@ -169,6 +170,10 @@ class MemoryFaultError(EmulationError):
 
 class BarrierDeadlockError(EmulationError):
     """A barrier that part of a block can never reach."""
+
+
+class BarrierRuleError(EmulationError):
+    """A barrier that threads of a block reach at different instructions, or that some of them go round."""
 
 
 class InstructionLimitError(EmulationError):

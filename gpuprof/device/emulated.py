@@ -102,6 +102,7 @@ class EmulatedDevice:
         image = module.image(launch.symbol)
         _check_limits(module, launch)
         values = [self._argument(argument) for argument in launch.arguments]
+        options = replace(self._options, poison=launch.poison)
         report = emulate(
             image,
             self._arena,
@@ -109,7 +110,7 @@ class EmulatedDevice:
             launch.block,
             pack_parameters(image, values),
             launch.shared_bytes,
-            replace(self._options, budget=None) if launch.whole else self._options,
+            replace(options, budget=None) if launch.whole else options,
         )
         return _launch_counters(image, report)
 

@@ -94,12 +94,16 @@ class Session:
         self._copies = DeviceCopies(device)
         self._first_contents: dict[str, FirstContents] = {}
         self._is_clocked = hasattr(device, "mark")
+        self._poison = POISONS[0]
 
     def prepare(self, job: Job, poison: int) -> None:
         """Give every buffer its first content; outputs and scratch without one are poisoned with ``poison``.
 
+        So do shared and local memory of the launches that follow, where the device can.
+
         Raises DeviceMemoryError when the job's buffers do not fit.
         """
+        self._poison = poison
         for spec in job.buffers:
             key = self._key(job, spec)
             handle = self._allocated(key, spec.nbytes)
@@ -185,7 +189,7 @@ class Session:
             argument if isinstance(argument, bytes) else self.pointer(job, argument) for argument in call.arguments
         )
         whole = call is not job.calls[-1]
-        return Launch(call.cubin, call.symbol, call.grid, call.block, call.shared_bytes, arguments, whole)
+        return Launch(call.cubin, call.symbol, call.grid, call.block, call.shared_bytes, arguments, whole, self._poison)
 
     def host_arguments(self, job: Job, call: HostCall) -> tuple[Pointer | HostScalar, ...]:
         """The arguments of a host call with addresses in place of buffer names."""
