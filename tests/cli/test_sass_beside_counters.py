@@ -69,4 +69,5 @@ def test_a_run_and_sass_say_the_same_of_one_kernel(arch: str, gpuprof, tmp_path:
     assert [dict(loop) for loop in facts.loops] == kernel["loops"]
     assert (facts.instructions, facts.mix) == (kernel["instructions"], kernel["mix"])
     assert facts.predicated == kernel["predication"]["predicated"]
-    assert any("parameter 2" in loop["trip"]["text"] for loop in facts.loops)
+    if arch != "sm_120":  # its bound is in a register before the loop
+        assert any("parameter 2" in loop["trip"]["text"] for loop in facts.loops)
