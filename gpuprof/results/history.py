@@ -19,7 +19,7 @@ from gpuprof.errors import StoreError, UsageError
 from gpuprof.results.derived import derived_values
 from gpuprof.results.json import from_json, to_json
 from gpuprof.results.model import Result, Run, Status
-from gpuprof.system.files import check_regular, exists, expand_user
+from gpuprof.system.files import exists, expand_user, reason_unreadable
 
 #: SQLite's user_version of a file that this module wrote.
 DATABASE_VERSION = 1
@@ -153,8 +153,9 @@ class History:
     @contextmanager
     def _connection(self, *, writing: bool = False) -> Iterator[sqlite3.Connection]:
         """A transaction on the checked database; an absent file reads as an empty one."""
-        if exists(self.path):
-            check_regular(self.path)
+        reason = reason_unreadable(self.path) if exists(self.path) else None
+        if reason is not None:
+            raise StoreError(f"cannot open the history {self.path}: {reason}; give --history FILE, or --no-history")
         try:
             if writing:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
