@@ -259,6 +259,12 @@ class _Conductor:
             row = result_rows.bare_result(event.variant, Status.LAUNCH_FAILED, str(error))
             self._finish(replace(row, missing={"arguments": str(error)}))
             return
+        problem = event.outcome.launch_problem(self._setup.native_arch)
+        if problem is not None:
+            self._board.settle(event.variant.label, False)
+            row = replace(result_rows.built_result(event.outcome), status=Status.LAUNCH_FAILED, reason=problem)
+            self._finish(replace(row, missing={**row.missing, "timing": problem, "counters": problem}))
+            return
         self._dispatch(event.outcome)
 
     def _dispatch(self, built: BuiltVariant) -> None:

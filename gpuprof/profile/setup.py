@@ -61,6 +61,11 @@ class Setup:
         return self.default_arch
 
     @property
+    def native_arch(self) -> str | None:
+        """The GPU's own architecture, whose limits its launches have; None: each is judged by what it was built for."""
+        return self.support_arch
+
+    @property
     def device_key(self) -> str:
         """Names the device for ``--resume``: results of another one do not stand for its own."""
         return "|".join((self.devices.kind, *(gpu.uuid or gpu.name for gpu in self.devices.gpus)))

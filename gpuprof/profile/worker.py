@@ -156,7 +156,9 @@ class Worker:
         return Sampled(taken.samples_us, seconds, clock, self._monitor.throttle_reasons(), taken.remarks)
 
     def _drop(self, request: Drop) -> Done:
-        self._timed.pop(request.label, None)
+        job = self._timed.pop(request.label, None)
+        if job is not None:
+            self.session.drop(job)
         return Done()
 
 
