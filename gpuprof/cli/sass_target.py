@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from gpuprof.errors import DisassemblyError, GpuprofError, UsageError
 from gpuprof.system.cleanup import temporary_folder
+from gpuprof.system.files import exists, is_dir, is_file
 
 if TYPE_CHECKING:
     from gpuprof.experiment.model import KernelStep, Variant
@@ -77,7 +78,7 @@ def is_config(request: Request) -> bool:
 def holds_many(request: Request) -> bool:
     """Whether the target is a cubin, an executable or a library of which no kernel was named."""
     path = Path(request.target)
-    return request.kernel is None and path.is_file() and not _is_source(path)
+    return request.kernel is None and is_file(path) and not _is_source(path)
 
 
 def _is_source(path: Path) -> bool:
@@ -93,7 +94,7 @@ def resolve(request: Request) -> Subject:
     path = Path(request.target)
     if is_config(request):
         return _from_config(request)
-    if path.is_file() and not _is_source(path):
+    if is_file(path) and not _is_source(path):
         return _one_of(list(subjects(request)), request)
     return _from_source(request)
 
@@ -294,17 +295,17 @@ def other_side(request: Request, text: str) -> Request:
     path = Path(text)
     if text.startswith("-"):
         return replace(request, flags=(*request.flags, *text.split()))
-    if path.is_dir():
+    if is_dir(path):
         return replace(request, cuda_home=path)
     if "=" in text and "/" not in text and text.split("=")[0].isidentifier() and not is_config(request):
         return replace(request, defines={**request.defines, **read_defines([text])})
     if text.startswith(("sm_", "compute_")):
         return replace(request, arch=parse_arch(text))
-    if is_config(request) and not path.exists() and not _is_kernel_name(text):
+    if is_config(request) and not exists(path) and not _is_kernel_name(text):
         return replace(request, variant=text)
     return Request(
         text, defines=request.defines, flags=request.flags, arch=request.arch, block=request.block,
-        cuda_home=request.cuda_home, kernel=request.kernel if path.is_file() else None,
+        cuda_home=request.cuda_home, kernel=request.kernel if is_file(path) else None,
     )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from gpuprof.errors import ConfigError, ConfigProblem, ExpressionError, UsageError
+from gpuprof.errors import ConfigError, ConfigProblem, ExpressionError, UnreadableFileError, UsageError
 from gpuprof.experiment.document import Document, Path_
 from gpuprof.experiment.expressions import Expression, parse, unknown
 from gpuprof.experiment.operators import Value
@@ -58,7 +58,7 @@ class Collector:
             yield
         except Skip:
             pass
-        except (ExpressionError, UsageError) as error:
+        except (ExpressionError, UsageError, UnreadableFileError) as error:
             self.add(path, str(error))
 
     def tried(self, build: Callable[[], Built]) -> Built | None:
