@@ -111,18 +111,16 @@ def _from_config(request: Request) -> Subject:
 
 
 def _chosen_variant(variants: tuple[Variant, ...], request: Request) -> Variant:
-    from gpuprof.experiment.selection import matches
+    from gpuprof.experiment.naming import select_all
 
     with_code = [variant for variant in variants if variant.main_step is not None]
-    found = [one for one in with_code if request.variant and matches(request.variant, one.family, one.label)]
-    exact = [one for one in found if one.label == request.variant]
-    if request.variant is None and len(with_code) == 1:
-        return with_code[0]
-    if exact or found:
-        return (exact or found)[0]
-    names = ", ".join(one.label for one in with_code[:12])
-    problem = f"no variant '{request.variant}'" if request.variant else "several variants; name one with --variant"
-    raise UsageError(f"{request.target}: {problem}: there is {names}")
+    if request.variant is None and len(with_code) > 1:
+        names = ", ".join(variant.label for variant in with_code[:12])
+        raise UsageError(f"{request.target}: several variants; name one with --variant: {names}")
+    chosen = select_all(with_code, [request.variant] if request.variant else [])
+    if not chosen:
+        raise UsageError(f"{request.target}: no variant launches a kernel of its own: there is no machine code to show")
+    return chosen[0]
 
 
 def _from_source(request: Request) -> Subject:

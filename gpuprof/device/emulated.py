@@ -181,4 +181,5 @@ def _launch_counters(image: KernelImage, report: EmulationReport) -> LaunchCount
         blocks_total=report.blocks_total,
         per_instruction=tuple(per_instruction),
         printed=report.printed,
+        unavailable=report.unavailable,
     )

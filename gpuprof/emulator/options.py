@@ -37,4 +37,5 @@ class EmulationReport:
     blocks_total: int
     per_instruction: tuple[PerInstruction, ...] = ()
     printed: str = ""
+    unavailable: Mapping[str, str] = field(default_factory=dict)  #: metric that was not counted -> the reason
     warnings: tuple[str, ...] = field(default_factory=tuple)

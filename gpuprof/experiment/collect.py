@@ -40,6 +40,11 @@ class Collector:
         self._declaring = ("sizes", "buffers", "params")
         self._told_names: frozenset[str] = frozenset()
 
+    @property
+    def is_clean(self) -> bool:
+        """Whether no mistake was found so far, so that what is missing cannot follow from one."""
+        return not self._first and not self.dropped
+
     def add(self, path: Path_, message: str, kind: str = "") -> None:
         """Report ``message`` at ``path``; ``kind`` tells several mistakes of one place apart."""
         mistake = self._first.setdefault((path, kind), _Mistake(message, self.point))

@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from gpuprof.errors import GpuprofError, UsageError
-from gpuprof.experiment import references, selection
+from gpuprof.experiment import naming, references
 from gpuprof.experiment.buffers import BufferBuilder
 from gpuprof.experiment.collect import Collector, Skip
 from gpuprof.experiment.document import Path_
@@ -135,7 +135,7 @@ class Expander:
         name = self.model.baseline
         if name is None or name in self.model.variants:
             return
-        if not any(selection.matches(name, label, label) for label in labels):
+        if not any(naming.matches(name, label.split("/")[0], label) for label in labels):
             known = [*self.model.variants, *labels]
             self.collector.add(("baseline",), references.no_variant(name, known))
 

@@ -14,11 +14,12 @@ from gpuprof.device.opening import why_no_pycuda
 from gpuprof.errors import UsageError
 from gpuprof.experiment.limits import launch_mistakes
 from gpuprof.experiment.model import Experiment, Variant
+from gpuprof.experiment.naming import select_all, unpaired_note
 from gpuprof.profile.messages import Open
 from gpuprof.profile.options import RunOptions
 from gpuprof.profile.peaks import Peaks, peaks_of
 from gpuprof.profile.result_rows import environment_of
-from gpuprof.profile.selection import select, with_references
+from gpuprof.profile.selection import with_references
 from gpuprof.profile.supervisor import WORKER_MODULE
 from gpuprof.results.model import Environment
 from gpuprof.toolchain import find_tools
@@ -115,14 +116,20 @@ def prepare_run(experiment: Experiment, options: RunOptions) -> Setup:
     arch = choose_arch(None if explicit is None else parse_arch(explicit), devices.gpus)
     own = {variant.arch for variant in experiment.variants if options.arch is None and variant.arch is not None}
     archs: dict[str | None, str] = {name: choose_arch(parse_arch(name), devices.gpus).arch for name in sorted(own)}
-    chosen = with_references(experiment, select(experiment.variants, options.variants))
+    chosen = with_references(experiment, select_all(experiment.variants, options.variants))
     check_launches((variant, archs.get(variant.arch, arch.arch)) for variant in chosen)
     tools = find_tools(options.cuda_home)
     builder = Builder(tools, jobs=options.jobs, timeout=options.build_timeout, ccbin=options.ccbin)
     gpu = devices.gpus[0] if devices.gpus else None
     monitor = GpuMonitor(gpu.uuid) if gpu else None
     peaks = peaks_of(gpu) if gpu else None
-    notes = (*devices.notes, *((arch.note,) if arch.note else ()), *_peak_note(peaks))
+    compared = chosen if devices.kind == "gpu" else experiment.variants
+    notes = (
+        *devices.notes,
+        *((arch.note,) if arch.note else ()),
+        *_peak_note(peaks),
+        *unpaired_note(compared, experiment.baseline),
+    )
     return Setup(
         tools=tools,
         builder=builder,
