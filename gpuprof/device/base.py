@@ -56,7 +56,8 @@ LaunchArgument = Pointer | bytes
 class Launch:
     """One kernel launch. ``symbol`` is the mangled entry of ``cubin``.
 
-    ``whole``: never a sample of the grid, since a later step reads what this one writes.
+    ``whole``: never a sample of the grid, since a later step reads what this one writes. ``poison``: the byte that
+    shared and local memory begin with on an emulator; a GPU has leftovers there.
     """
 
     cubin: Path
@@ -66,6 +67,7 @@ class Launch:
     shared_bytes: int
     arguments: tuple[LaunchArgument, ...]
     whole: bool = False
+    poison: int = 0xFF
 
     @property
     def blocks(self) -> int:

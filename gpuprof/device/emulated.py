@@ -7,8 +7,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpuprof.arch.launch_limits import KernelResources, launch_problem
 from gpuprof.device.base import DeviceDescription, Handle, InstructionCounters, Launch, LaunchCounters, Pointer
-from gpuprof.errors import LaunchError
+from gpuprof.errors import LaunchError, LaunchLimitError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,8 +98,11 @@ class EmulatedDevice:
         from gpuprof.emulator.engine import emulate
         from gpuprof.emulator.loader import pack_parameters
 
-        image = self._module(launch.cubin).image(launch.symbol)
+        module = self._module(launch.cubin)
+        image = module.image(launch.symbol)
+        _check_limits(module, launch)
         values = [self._argument(argument) for argument in launch.arguments]
+        options = replace(self._options, poison=launch.poison)
         report = emulate(
             image,
             self._arena,
@@ -106,7 +110,7 @@ class EmulatedDevice:
             launch.block,
             pack_parameters(image, values),
             launch.shared_bytes,
-            replace(self._options, budget=None) if launch.whole else self._options,
+            replace(options, budget=None) if launch.whole else options,
         )
         return _launch_counters(image, report)
 
@@ -142,6 +146,19 @@ class EmulatedDevice:
             raise LaunchError(f"a copy of {nbytes:,} bytes does not fit a buffer of {handle.nbytes:,} bytes")
 
 
+def _check_limits(module: Module, launch: Launch) -> None:
+    """Raise LaunchLimitError for a launch that no GPU of the code's architecture would make."""
+    resources = module.resources(launch.symbol)
+    if resources is None:
+        return
+    kernel = KernelResources(
+        resources.registers, resources.static_shared_bytes, resources.max_threads, resources.required_block
+    )
+    problem = launch_problem(f"sm_{module.arch}", kernel, launch.grid, launch.block, launch.shared_bytes)
+    if problem is not None:
+        raise LaunchLimitError(f"{launch.symbol} cannot be launched: {problem}")
+
+
 def _launch_counters(image: KernelImage, report: EmulationReport) -> LaunchCounters:
     instructions = image.program.instructions
     per_instruction = []
@@ -164,4 +181,5 @@ def _launch_counters(image: KernelImage, report: EmulationReport) -> LaunchCount
         blocks_total=report.blocks_total,
         per_instruction=tuple(per_instruction),
         printed=report.printed,
+        unavailable=report.unavailable,
     )

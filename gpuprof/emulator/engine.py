@@ -13,12 +13,15 @@ from gpuprof.emulator.contract import WARP
 from gpuprof.emulator.control.barriers import Batch
 from gpuprof.emulator.control.scheduler import run_batch
 from gpuprof.emulator.counting.counters import Counters
-from gpuprof.emulator.counting.metrics import WARPS_LAUNCHED, Code, instruction_metrics, metric_names
+from gpuprof.emulator.counting.metrics import Code, instruction_metrics, metric_names, unavailable_metrics
 from gpuprof.emulator.loader import KernelImage
 from gpuprof.emulator.options import EmulationOptions, EmulationReport, PerInstruction
 from gpuprof.emulator.sampling import BlockClass, block_classes, choose_more
 from gpuprof.emulator.state.launch import LaunchContext
 from gpuprof.emulator.workers import can_fork, share
+from gpuprof.isa.machine import INSTRUCTION_BYTES
+from gpuprof.isa.ncu_metrics import WARPS_LAUNCHED
+from gpuprof.isa.opcodes import Space, names_where
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,7 +39,7 @@ _BATCH_SHARED_BYTES = 32 << 20
 #: A grid of so few blocks is not worth sampling.
 _FEW_BLOCKS = 27
 #: Opcodes by which blocks can talk to each other.
-_GLOBAL_ATOMICS = frozenset(("ATOMG", "ATOM", "RED", "REDG"))
+_GLOBAL_ATOMICS = names_where(lambda row: row.is_atomic and row.space in (Space.GLOBAL, Space.GENERIC))
 
 
 @dataclass
@@ -165,13 +168,18 @@ def _report(image: KernelImage, context: LaunchContext, strata: list[_Stratum], 
                     exact[name] += value
                     estimate[name] += value * weight
                     own[name] = own.get(name, 0) + value * weight
+    unavailable = unavailable_metrics(image.program.instructions[index].opcode for index in lines)
     per_instruction = tuple(
-        PerInstruction(index * 16, {name: round(value) for name, value in lines[index].items()})
+        PerInstruction(
+            index * INSTRUCTION_BYTES,
+            {name: round(value) for name, value in lines[index].items() if name not in unavailable},
+        )
         for index in sorted(lines)
     )
     return EmulationReport(
-        counters=exact,
-        scaled={name: round(value) for name, value in estimate.items()},
+        counters={name: value for name, value in exact.items() if name not in unavailable},
+        scaled={name: round(value) for name, value in estimate.items() if name not in unavailable},
+        unavailable=unavailable,
         blocks_run=sum(stratum.counters.blocks for stratum in strata),
         blocks_total=total,
         per_instruction=per_instruction if context.options.per_instruction else (),

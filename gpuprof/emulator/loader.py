@@ -60,6 +60,10 @@ class Module:
             self._images[symbol] = self._make_image(symbol, resources)
         return self._images[symbol]
 
+    def resources(self, symbol: str) -> Resources | None:
+        """What a kernel uses; None where the cubin has no such kernel."""
+        return self._facts.kernels.get(symbol)
+
     def unload(self) -> None:
         """Free the global variables."""
         for address in self._sections.values():

@@ -16,6 +16,7 @@ class EmulationOptions:
     printf_bytes: int = 1 << 20
     threads: int | None = None  #: processes that share the blocks; None: the cores of this process
     per_instruction: bool = True
+    poison: int = 0xFF  #: byte that shared and local memory and unset registers begin with
 
 
 @dataclass(frozen=True)
@@ -36,4 +37,5 @@ class EmulationReport:
     blocks_total: int
     per_instruction: tuple[PerInstruction, ...] = ()
     printed: str = ""
+    unavailable: Mapping[str, str] = field(default_factory=dict)  #: metric that was not counted -> the reason
     warnings: tuple[str, ...] = field(default_factory=tuple)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuprof.errors import UsageError
+from gpuprof.errors import UnreadableFileError, UsageError
 from gpuprof.experiment import limits
 from gpuprof.experiment.arguments import scalar_argument
 from gpuprof.experiment.bundled import find_source
@@ -127,7 +127,7 @@ class StepBuilder:
         if name not in self.sources:
             try:
                 self.sources[name] = find_source(name, self.config)
-            except UsageError as error:
+            except (UsageError, UnreadableFileError) as error:
                 self.sources[name] = str(error)
         found = self.sources[name]
         if isinstance(found, str):

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpuprof.device.clocks import GpuMonitor
 from gpuprof.device.jobs import Job
-from gpuprof.device.nvml import GpuMonitor
 from gpuprof.device.opening import open_device
 from gpuprof.device.process import Failure, serve_connection
 from gpuprof.device.session import POISONS, Session, StepCounters
@@ -156,7 +156,9 @@ class Worker:
         return Sampled(taken.samples_us, seconds, clock, self._monitor.throttle_reasons(), taken.remarks)
 
     def _drop(self, request: Drop) -> Done:
-        self._timed.pop(request.label, None)
+        job = self._timed.pop(request.label, None)
+        if job is not None:
+            self.session.drop(job)
         return Done()
 
 

@@ -5,6 +5,7 @@ What an emulator needs to load a cubin stands here as bytes; what a table needs 
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections.abc import Mapping
@@ -231,6 +232,8 @@ def _resources(
     shared = sections.get(f".nv.shared.{symbol.name}")
     bank = sections.get(f".nv.constant0.{symbol.name}")
     base, size = _parameter_block(records) or (bank.size if bank else 0, 0)
+    required = _block_of(records, nvinfo.REQUIRED_THREADS)
+    bounds = required or _block_of(records, nvinfo.MAX_THREADS)
     parameters = (nvinfo.read_parameter(each.payload) for each in records if each.code == nvinfo.KPARAM_INFO)
     return Resources(
         registers=per_function.get(nvinfo.REGCOUNT, symbol.index) or 0,
@@ -240,7 +243,8 @@ def _resources(
         parameters=tuple(sorted(parameters, key=lambda parameter: parameter.ordinal)),
         parameter_base=base,
         parameter_bytes=size,
-        max_threads=_max_threads(records),
+        max_threads=None if bounds is None else math.prod(bounds),
+        required_block=required,
     )
 
 
@@ -257,10 +261,10 @@ def _barriers(records: tuple[nvinfo.Attribute, ...]) -> int:
     return next((record.payload[0] for record in records if record.code == nvinfo.NUM_BARRIERS), 0)
 
 
-def _max_threads(records: tuple[nvinfo.Attribute, ...]) -> int | None:
-    for code in (nvinfo.REQUIRED_THREADS, nvinfo.MAX_THREADS):
-        for record in records:
-            if record.code == code and len(record.words()) >= 3:
-                x, y, z = record.words()[:3]
-                return x * y * z
+def _block_of(records: tuple[nvinfo.Attribute, ...], code: int) -> tuple[int, int, int] | None:
+    """The block extents that a record of that code holds."""
+    for record in records:
+        if record.code == code and len(record.words()) >= 3:
+            x, y, z = record.words()[:3]
+            return x, y, z
     return None

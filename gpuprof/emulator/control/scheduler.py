@@ -164,6 +164,14 @@ def _deadlock(batch: Batch, program: Program) -> BarrierDeadlockError:
             where = first_lane(batch, mask)
             block, thread = batch.launch.name_lane(batch, where)
             message = f"deadlock: part of the block waits at barrier {number} that the rest can never reach"
+            if barrier.threads is not None:
+                arrived = int(
+                    np.broadcast_to(barrier.arrived, (batch.block_count, batch.warp_count, 32))[where[0]].sum()
+                )
+                message = (
+                    f"deadlock: barrier {number} waits for {barrier.threads} threads, and only {arrived} of the "
+                    f"block's {batch.launch.threads} come; name as many as reach it, a multiple of 32"
+                )
             return BarrierDeadlockError(message, code_location(batch.launch.kernel, instruction, block, thread))
     for wait in batch.waits:
         instruction = program.instructions[wait.pc // 16 - 1]

@@ -73,7 +73,7 @@ class SharedPlaces:
         known = lanes.memo.get(self._index)
         if known is None or known[0] is not first or known[1] is not second or known[2] is not lanes.mask:
             addresses = self._address(lanes)
-            self._place.check(lanes, addresses, lanes.shared.limit)
+            self._place.check_shared(lanes, addresses)
             known = (first, second, lanes.mask, addresses, self._count.measure(lanes, addresses))
             lanes.memo[self._index] = known
         self._count.add(lanes, known[4])

@@ -47,6 +47,7 @@ class LaunchContext:
         options: EmulationOptions,
     ) -> None:
         self.kernel = image.symbol
+        self.program = image.program
         self.arena = arena
         self.grid = grid
         self.block = block
@@ -56,6 +57,7 @@ class LaunchContext:
         self.threads = block[0] * block[1] * block[2]
         self.warps = -(-self.threads // WARP)
         self.present = _present(self.threads, self.warps)
+        self.reserved_shared_bytes = image.reserved_shared_bytes
         self.shared_bytes = image.reserved_shared_bytes + image.static_shared_bytes + dynamic_shared_bytes
         self.local_bytes = -(-(image.stack_bytes + DEFAULT_STACK_BYTES) // 16) * 16
         self.constants = ConstantTable(self._banks(image, parameters))
