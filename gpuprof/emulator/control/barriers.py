@@ -48,10 +48,11 @@ def ballot(mask: Bool) -> Array:
 class Fragment:
     """Lanes that stand at one instruction and step together: of each warp at most one group.
 
-    ``alone``: until it has started, no other lanes of its warps may join it.
+    ``alone``: until it has started, no other lanes of its warps may join it. ``pooled``: it comes from the pool to a
+    BSYNC, which those who wait there issue with it.
     """
 
-    __slots__ = ("alone", "lanes", "mask", "pc", "steps", "warps")
+    __slots__ = ("alone", "lanes", "mask", "pc", "pooled", "steps", "warps")
 
     def __init__(self, pc: int, mask: Bool, lanes: int, warps: int, steps: int, alone: bool = False) -> None:
         self.pc = pc
@@ -60,6 +61,7 @@ class Fragment:
         self.warps = warps
         self.steps = steps
         self.alone = alone
+        self.pooled = False
 
 
 @dataclass
@@ -145,8 +147,8 @@ def set_restored(batch: Batch, slot: int, value: Bool) -> None:
         )
 
 
-def arrive(batch: Batch, slot: int, pc: int, steps: int) -> int:
-    """The active lanes reach a convergence barrier and want to go on at ``pc``."""
+def arrive(batch: Batch, slot: int, pc: int, steps: int, *, pooled: bool = False) -> int:
+    """The active lanes reach a convergence barrier and want to go on at ``pc``; ``pooled`` as ``Fragment`` has it."""
     if batch.quiet and batch.mask.size == 1:
         _count_joined(batch, slot, pc, TRUE, TRUE)
         return pc
@@ -162,7 +164,7 @@ def arrive(batch: Batch, slot: int, pc: int, steps: int) -> int:
             break
     else:
         batch.waits.append(Waiting(slot, pc, batch.mask, steps))
-    release(batch, slot, whole)
+    release(batch, slot, whole, pooled=pooled)
     return PARKED
 
 
@@ -185,6 +187,8 @@ def release_groups(batch: Batch) -> None:
         places = np.where(wait.mask, wait.pc, places)
     left = waiting & ~_missing_mates(words, waiting, np.broadcast_to(batch.live, shape))
     gone = left.copy()
+    if here:
+        _count_groups(batch, here[-1].pc // 16 - 1, words, left)
     steps = max((wait.steps for wait in here), default=0)
     while left.any():
         lowest = left.argmax(axis=2)[:, :, None]
@@ -198,6 +202,20 @@ def release_groups(batch: Batch) -> None:
     batch.waits = [wait for wait in batch.waits if wait.mask.any()]
 
 
+def _count_groups(batch: Batch, index: int, words: Array, going: Bool) -> None:
+    """One group's lanes leave, the fewest first, and the rest issues the instruction again (as ``_count_repeats``)."""
+    same = (words[..., :, None] == words[..., None, :]) & going[..., None, :] & going[..., :, None]
+    first = going & (same.argmax(axis=-1) == np.arange(WARP))
+    sizes = np.sort(np.where(first, same.sum(axis=-1), 0), axis=-1)
+    left = sizes.sum(axis=-1, keepdims=True) - np.cumsum(sizes, axis=-1)
+    repeats = (sizes > 0) & (left > 0)
+    counters = batch.counters
+    counters.joined[index] += int(np.count_nonzero(repeats))
+    counters.joined_threads[index] += int(left[repeats].sum())
+    counters.divergent[index] += int(np.count_nonzero(repeats))
+    counters.parted[index] += int(np.count_nonzero(repeats.any(axis=-1)))
+
+
 def _missing_mates(words: Array, waiting: Bool, live: Bool) -> Bool:
     """Lanes of whose mask a live lane does not wait with the same mask; all (blocks, warps, 32)."""
     same = (words[..., :, None] == words[..., None, :]) & waiting[..., None, :]
@@ -206,8 +224,11 @@ def _missing_mates(words: Array, waiting: Bool, live: Bool) -> Bool:
     return missing
 
 
-def release(batch: Batch, slot: int, whole: Bool = FALSE) -> None:
-    """Let those go on whose whole group waits; lanes of ``whole`` did not have to."""
+def release(batch: Batch, slot: int, whole: Bool = FALSE, *, freed_by: str = "", pooled: bool = False) -> None:
+    """Let those go on whose whole group waits; lanes of ``whole`` did not have to.
+
+    ``freed_by``: EXIT or BREAK, when not the last lane's arrival but its leaving made the group whole.
+    """
     if slot == GROUP_SLOT:
         release_groups(batch)
         return
@@ -225,21 +246,36 @@ def release(batch: Batch, slot: int, whole: Bool = FALSE) -> None:
         return
     for wait in here:
         going = np.logical_and(wait.mask, ready)
-        _count_joined(batch, slot, wait.pc, going, whole)
-        batch.push(wait.pc, going, wait.steps)
+        if not pooled:
+            _count_joined(batch, slot, wait.pc, going, whole, freed=bool(freed_by))
+        if freed_by == "BREAK":
+            _set_aside(batch, wait.pc, going, wait.steps)
+        else:
+            batch.push(wait.pc, going, wait.steps)
         wait.mask = np.logical_and(wait.mask, ~ready)
     batch.waits = [wait for wait in batch.waits if wait.mask.any()]
 
 
-def _count_joined(batch: Batch, slot: int, pc: int, going: Bool, whole: Bool) -> None:
+def _set_aside(batch: Batch, pc: int, mask: Bool, steps: int) -> None:
+    """Lanes freed by one of their warp that still runs: it goes on first, as after a split."""
+    from gpuprof.emulator.control.divergence import park
+
+    park(batch, Fragment(pc, mask, 0, 0, steps), mask)
+
+
+def _count_joined(batch: Batch, slot: int, pc: int, going: Bool, whole: Bool, *, freed: bool = False) -> None:
     """Lanes that go on as one from the barrier before ``pc`` may issue it once more, together.
 
     Measured on an H200: WARPSYNC does where parts had to wait (all but ``whole``; kernel ``meeting``), and BSYNC where
-    the barrier register of one of them was restored by BMOV, which functions do that others call (``recursion_once``).
+    the barrier register of one of them was restored by BMOV, which functions do that others call (``recursion_once``),
+    unless the last ones came from the pool, with whom those who wait issue it anyway (``recursion_double``), or where
+    the last one of the group did not come but left it by EXIT or BREAK (``freed``; ``return_in_nested``).
     The hardware's own counters have these issues, those by kind of operation have not.
     """
     if slot == WARPSYNC_SLOT:
         again = np.logical_and(going, ~whole)
+    elif freed:
+        again = going
     else:
         again = np.logical_and(going, np.logical_and(going, batch.restored[slot]).any(axis=2, keepdims=True))
     if again.any():
@@ -273,13 +309,13 @@ def leave(batch: Batch, mask: Bool, pc: int) -> None:
     if not batch.quiet:
         batch.exits[pc] = np.logical_or(batch.exits.get(pc, FALSE), mask)
     batch.live = np.logical_and(batch.live, ~mask)
-    recheck(batch)
+    recheck(batch, "EXIT")
 
 
-def recheck(batch: Batch) -> None:
-    """Lanes exited or left a barrier: see who may go on now."""
+def recheck(batch: Batch, freed_by: str) -> None:
+    """Lanes left by EXIT or BREAK: see who may go on now."""
     for slot in {wait.slot for wait in batch.waits}:
-        release(batch, slot)
+        release(batch, slot, freed_by=freed_by)
     if not batch.detached:
         for number in list(batch.block_barriers):
             check_block(batch, number)
@@ -292,7 +328,7 @@ def break_out(batch: Batch, slot: int, mask: Bool) -> None:
         batch.barriers[slot] = words & ~ballot(mask)
     else:
         batch.barriers[slot] = _without(words, mask)
-    recheck(batch)
+    recheck(batch, "BREAK")
 
 
 def _without(words: Array, mask: Bool) -> Array:

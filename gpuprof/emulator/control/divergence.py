@@ -38,8 +38,8 @@ def set_aside(batch: Batch, new: Sequence[Fragment]) -> None:
             both = np.logical_and(mine > 0, theirs > 0)
             if both.any():
                 yields = np.logical_and(both, mine > theirs)
-                _park(batch, fragment, np.logical_and(left, yields))
-                _park(batch, rival, np.logical_and(rival.mask, np.logical_and(both, ~yields)))
+                park(batch, fragment, np.logical_and(left, yields))
+                park(batch, rival, np.logical_and(rival.mask, np.logical_and(both, ~yields)))
                 rival.mask = np.logical_and(rival.mask, ~np.logical_and(both, ~yields))
                 left = np.logical_and(left, ~yields)
         if left is not fragment.mask:
@@ -60,7 +60,7 @@ def _recount(batch: Batch, going: Sequence[Fragment]) -> None:
         batch.push(fragment.pc, fragment.mask, fragment.steps, alone=fragment.alone)
 
 
-def _park(batch: Batch, fragment: Fragment, mask: Bool) -> None:
+def park(batch: Batch, fragment: Fragment, mask: Bool) -> None:
     """Set lanes aside; what was set aside of their warps goes to the pool."""
     if not mask.any():
         return
@@ -97,8 +97,11 @@ def wake(batch: Batch, program: Program) -> None:
             mask = np.logical_or(mask, fragment.mask)
         together = Fragment(pc, mask, 0, 0, max(fragment.steps for fragment in here))
         idle = ~busy
+        started = len(batch.fragments)
         left, busy = _start_idle(batch, [together], busy)
         if program.instructions[pc // 16].opcode == "BSYNC":
+            for fragment in batch.fragments[started:]:
+                fragment.pooled = True
             _count_again(batch, pc, np.logical_and(idle, mask.any(axis=2, keepdims=True)))
         batch.pool = rest + left
     if alone:

@@ -275,7 +275,7 @@ def bsync(decoded: Decoded, site: Site) -> Terminator:
     slot = decoded.operands[0].index
 
     def execute(batch: Batch, fragment: Fragment) -> int:
-        return barriers.arrive(batch, slot, site.next, fragment.steps)
+        return barriers.arrive(batch, slot, site.next, fragment.steps, pooled=fragment.pooled)
 
     return guarded(execute, decoded, site)
 

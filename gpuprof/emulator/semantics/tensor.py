@@ -145,7 +145,9 @@ def _sparse(insn: Decoded) -> Execute:
         columns = _sparse_columns(words(lanes, places, 1)[..., 2 * pair : 2 * pair + 2, 0])
         chosen = np.take_along_axis(right[..., None, :, :], columns[..., :, None, :], axis=-1)
         addend = _half_accumulator(lanes, c) if narrow else _single_accumulator(lanes, c)
-        total = tensor_sum(left[..., None, :], chosen, addend[..., None, :], arch=arch, narrow=narrow, smallest=smallest)
+        total = tensor_sum(
+            left[..., None, :], chosen, addend[..., None, :], arch=arch, narrow=narrow, smallest=smallest
+        )
         if narrow:
             _store_halves(lanes, result, total[..., 0, :])
         else:
