@@ -1,6 +1,6 @@
 """Which modifiers the emulator knows of control, memory and special-register instructions; any other one stops it.
 
-A modifier may change the result (``WARPSYNC.EXCLUSIVE``, ``ATOMG.E.ADD.F16x8``), so that one which nobody has looked at is
+A modifier may change the result (``WARPSYNC.EXCLUSIVE``, ``ATOMG.E.ADD.F16x8``), so one that nobody has looked at is
 refused by its name. The semantics of ``TABLE`` name theirs themselves (``forms.allow``).
 
 Names and forms: nvdisasm 12 and 13 over the code of public repositories. Cache, scope and ordering words do not change

@@ -80,9 +80,17 @@ def compact(archive: zipfile.ZipFile, out: Path) -> None:
             raw, sources = pages[item["page"]]
             name, rows = sources[item["position"]]
             assert name == item["kernel"], (name, item["kernel"])
-            counters = {key: number(value) for key, value in raw[item["position"]].items() if "__" in key or "memory_" in key}
-            kept["counters"] = {key: value for key, value in counters.items() if value is not None and not key.startswith(("launch__", "device__", "profiler__"))}
-            counts[str(item["number"])] = np.array([[int(row.get(column) or 0) for column in COLUMNS] for row in rows], np.int32)
+            counters = {
+                key: number(value) for key, value in raw[item["position"]].items() if "__" in key or "memory_" in key
+            }
+            kept["counters"] = {
+                key: value
+                for key, value in counters.items()
+                if value is not None and not key.startswith(("launch__", "device__", "profiler__"))
+            }
+            counts[str(item["number"])] = np.array(
+                [[int(row.get(column) or 0) for column in COLUMNS] for row in rows], np.int32
+            )
         launches.append(kept)
     text = json.dumps({"environment": facts["environment"], "launches": launches})
     (out / "forms.json.gz").write_bytes(gzip.compress(text.encode(), mtime=0))

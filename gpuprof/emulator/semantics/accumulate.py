@@ -4,14 +4,15 @@
 
 Products are exact. A block of them and the accumulator are aligned to the largest exponent among them and cut towards
 zero ``bits`` places below it; the aligned integers add exactly; the sum is cut to float32, or rounded to nearest even
-to FP16; beyond the range it is infinite, a zero sum is +0, and a NaN is 0x7fffffff (0x7fff in FP16). The exponent of a product is the sum of its factors' (their product is not normalised first), and a denormal
-has that of the smallest normal number. A product longer than a block goes through the blocks one after the other.
+to FP16. Beyond the range it is infinite, a zero sum is +0, and a NaN is 0x7fffffff (0x7fff in FP16). The exponent of a
+product is the sum of its factors' (their product is not normalised first), and a denormal has that of the smallest
+normal number. A product longer than a block goes through the blocks one after the other.
 
 For sm_90 this gives an H200's 73,728 recorded sums bit for bit (tests/hardware/questions: FP16, BF16 and TF32, normal
-deviates and terms of widely differing size), and those of 189 launches over zeros, denormals, infinities, NaN and
-their mixtures (tests/hardware/forms/tensor.cu). The other rows are from publications, not from a device of ours: M. Fasi,
-N. Higham, M. Mikaitis, S. Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ CS 7:e330, 2021. There the
-error of a block is below (terms + 2) units of the last kept place.
+deviates and terms of widely differing size), and those of 273 launches over zeros, denormals, infinities, NaN and
+their mixtures (tests/hardware/forms/tensor.cu). The other rows are from publications, not from a device of ours:
+M. Fasi, N. Higham, M. Mikaitis, S. Pranesh, "Numerical behavior of NVIDIA tensor cores", PeerJ CS 7:e330, 2021. There
+the error of a block is below (terms + 2) units of the last kept place.
 """
 
 from __future__ import annotations
