@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from gpuprof.isa.machine import Dim3
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-Dim3 = tuple[int, int, int]
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gpuprof.arch.launch_limits import KernelResources, launch_problem
 from gpuprof.device.base import DeviceDescription, Handle, InstructionCounters, Launch, LaunchCounters, Pointer
 from gpuprof.errors import LaunchError, LaunchLimitError
+from gpuprof.isa.machine import INSTRUCTION_BYTES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -175,7 +176,7 @@ def _launch_counters(image: KernelImage, report: EmulationReport) -> LaunchCount
     instructions = image.program.instructions
     per_instruction = []
     for each in report.per_instruction:
-        instruction = instructions[each.address // 16]
+        instruction = instructions[each.address // INSTRUCTION_BYTES]
         source = instruction.source
         per_instruction.append(
             InstructionCounters(

@@ -17,7 +17,7 @@ import numpy as np
 
 from gpuprof.arch.launch_limits import needs_opt_in
 from gpuprof.device.base import DeviceDescription, Handle, Launch, LaunchCounters, Pointer
-from gpuprof.device.cuda_info import find_gpus
+from gpuprof.device.gpus import find_gpus
 from gpuprof.device.jobs import HostCall, HostScalar
 from gpuprof.errors import DeviceMemoryError, KernelNotFoundError, LaunchError, MissingDeviceError
 

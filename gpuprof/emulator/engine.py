@@ -19,7 +19,7 @@ from gpuprof.emulator.options import EmulationOptions, EmulationReport, PerInstr
 from gpuprof.emulator.sampling import BlockClass, block_classes, choose_more
 from gpuprof.emulator.state.launch import LaunchContext
 from gpuprof.emulator.workers import can_fork, share
-from gpuprof.isa.machine import INSTRUCTION_BYTES
+from gpuprof.isa.machine import INSTRUCTION_BYTES, Dim3
 from gpuprof.isa.ncu_metrics import WARPS_LAUNCHED
 from gpuprof.isa.opcodes import Space, names_where
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     Blocks = NDArray[np.int64]
 
-Dim3 = tuple[int, int, int]
 
 #: Lanes of one batch: enough that numpy's calls are cheap per lane, few enough that arrays stay in the caches.
 BATCH_LANES = 16384

@@ -23,7 +23,7 @@ from gpuprof.results.model import BuildFacts, Environment, LaunchFacts, Result, 
 
 if TYPE_CHECKING:
     from gpuprof.device.base import DeviceDescription
-    from gpuprof.device.nvml import GpuState
+    from gpuprof.device.clocks import GpuState
     from gpuprof.toolchain.model import Build
     from gpuprof.toolchain.tools import Toolchain
 

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
+from gpuprof.device.gpu_lock import GpuLocks
 from gpuprof.device.process import ChildProcess
 from gpuprof.errors import BuildError
 from gpuprof.experiment.model import Experiment, KernelStep, Variant
@@ -79,7 +80,8 @@ def run_prepared(
     chosen = with_references(experiment, select_all(experiment.variants, options.variants))
     data = SharedData(max((shared_bytes(variant) for variant in chosen), default=0) * options.seeds)
     try:
-        with Interrupts() as interrupts:
+        uuids = [gpu.uuid for gpu in setup.devices.gpus if gpu.uuid] if options.lock else []
+        with GpuLocks(uuids, observer.note), Interrupts() as interrupts:
             return _Conductor(experiment, chosen, options, observer, setup, data, interrupts, worker).run()
     finally:
         data.close()

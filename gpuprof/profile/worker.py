@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpuprof.device.clocks import GpuMonitor
 from gpuprof.device.jobs import Job
-from gpuprof.device.nvml import GpuMonitor
 from gpuprof.device.opening import open_device
 from gpuprof.device.process import Failure, serve_connection
 from gpuprof.device.session import POISONS, Coverage, Session, StepCounters
