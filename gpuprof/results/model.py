@@ -188,6 +188,7 @@ class Result:
     work_bytes: float | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
     same_code_as: str | None = None
+    notes: tuple[str, ...] = ()  #: what the compiler said, and what the check cannot see
     fingerprint: str = ""  #: of code, inputs, checks and device: ``--resume`` keeps a row whose fingerprint still holds
 
 
