@@ -101,9 +101,9 @@ def _run(
 def _options(flags: Mapping[str, Any]) -> RunOptions:
     import sys
 
+    from gpuprof.arch.spelling import parse_arch
     from gpuprof.device.choice import parse_devices
     from gpuprof.profile.options import EMULATE_LIMIT, RunOptions, TimingOptions
-    from gpuprof.toolchain.arch_choice import parse_arch
 
     timing = TimingOptions(
         protocol="warm" if flags["warm"] else "cold",

@@ -194,13 +194,14 @@ def _built(
     flags: tuple[str, ...],
     include: tuple[Path, ...],
 ) -> Subject:
+    from gpuprof.arch import DEFAULT_ARCH
+    from gpuprof.device.choice import resolve_arch
     from gpuprof.toolchain import find_tools
-    from gpuprof.toolchain.arch_choice import DEFAULT_ARCH, parse_arch
     from gpuprof.toolchain.build import Builder
     from gpuprof.toolchain.model import BuildRequest
 
     tools = find_tools(request.cuda_home)
-    arch = parse_arch(request.arch or DEFAULT_ARCH)
+    arch = resolve_arch(request.arch or DEFAULT_ARCH)
     wanted = BuildRequest(source, kernel, arch, {**defines, **request.defines}, (*flags, *request.flags), include)
     build = Builder(tools).build(wanted)
     return replace(_of_build(tools, build), block=block or _bound(build.resources), dynamic_shared_bytes=dynamic_shared)
@@ -233,13 +234,13 @@ def subjects(request: Request, unreadable: list[str] | None = None) -> Iterator[
 
     With ``unreadable``, a cubin that nvdisasm or the reader refuses is a sentence in that list, not the end.
     """
+    from gpuprof.device.choice import resolve_arch
     from gpuprof.toolchain import find_tools
-    from gpuprof.toolchain.arch_choice import parse_arch
     from gpuprof.toolchain.extract import extract_cubins
 
     tools = find_tools(request.cuda_home)
     path = Path(request.target)
-    wanted = parse_arch(request.arch) if request.arch else None
+    wanted = resolve_arch(request.arch) if request.arch else None
     with temporary_folder("gpuprof-sass-") as folder:
         for cubin in extract_cubins(tools, path, folder):
             try:
@@ -268,7 +269,7 @@ def _of_cubin(tools: Toolchain, cubin: Path, request: Request, origin: str, want
 
 def _one_of(found: Sequence[Subject], request: Request) -> Subject:
     """The subject that --kernel names; of several architectures sm_89, else the newest."""
-    from gpuprof.sass.banks import compute_capability
+    from gpuprof.isa.constant_bank import compute_capability
     from gpuprof.toolchain.names import find_kernel
 
     if not found:
@@ -290,7 +291,7 @@ def other_side(request: Request, text: str) -> Request:
     the first side; anything else is a target of its own.
     """
     from gpuprof.cli.kernel_target import read_defines
-    from gpuprof.toolchain.arch_choice import parse_arch
+    from gpuprof.device.choice import resolve_arch
 
     path = Path(text)
     if text.startswith("-"):
@@ -300,7 +301,7 @@ def other_side(request: Request, text: str) -> Request:
     if "=" in text and "/" not in text and text.split("=")[0].isidentifier() and not is_config(request):
         return replace(request, defines={**request.defines, **read_defines([text])})
     if text.startswith(("sm_", "compute_")):
-        return replace(request, arch=parse_arch(text))
+        return replace(request, arch=resolve_arch(text))
     if is_config(request) and not exists(path) and not _is_kernel_name(text):
         return replace(request, variant=text)
     return Request(

@@ -17,7 +17,7 @@ import numpy as np
 
 from gpuprof.arch.launch_limits import needs_opt_in
 from gpuprof.device.base import DeviceDescription, Handle, Launch, LaunchCounters, Pointer
-from gpuprof.device.cuda_info import find_gpus
+from gpuprof.device.gpus import find_gpus
 from gpuprof.device.jobs import HostCall, HostScalar
 from gpuprof.errors import DeviceMemoryError, KernelNotFoundError, LaunchError, MissingDeviceError
 
@@ -204,6 +204,12 @@ class GpuDevice:
             with self._translated():
                 self._cuda.memset_d8_async(self._address(handle), byte, handle.nbytes, self.stream)
                 self.stream.synchronize()
+
+    def poison(self, handle: Handle, byte: int) -> None:
+        self.fill(handle, byte)
+
+    def written_bytes(self, handle: Handle) -> int | None:
+        return None
 
     def written(self, handle: Handle) -> NDArray[np.bool_] | None:
         return None

@@ -271,9 +271,9 @@ class Expander:
         return Work(values["flop"], values["bytes"])
 
     def _arch(self, text: str | None) -> str | None:
-        if text is None or text == "native":
-            return text
-        from gpuprof.toolchain.arch_choice import parse_arch
+        if text is None:
+            return None
+        from gpuprof.arch.spelling import parse_arch
 
         try:
             return parse_arch(text)

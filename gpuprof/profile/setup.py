@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpuprof.device.choice import DeviceChoice, choose_arch, choose_devices
-from gpuprof.device.cuda_info import Gpus, find_gpus
-from gpuprof.device.nvml import GpuMonitor, GpuState
+from gpuprof.device.choice import DeviceChoice, choose_arch, choose_devices, resolve_arch
+from gpuprof.device.clocks import GpuMonitor, GpuState
+from gpuprof.device.gpus import Gpus, find_gpus
 from gpuprof.device.opening import why_no_pycuda
 from gpuprof.errors import UsageError
 from gpuprof.experiment.limits import launch_mistakes
@@ -23,7 +23,6 @@ from gpuprof.profile.selection import with_references
 from gpuprof.profile.supervisor import WORKER_MODULE
 from gpuprof.results.model import Environment
 from gpuprof.toolchain import find_tools
-from gpuprof.toolchain.arch_choice import parse_arch
 from gpuprof.toolchain.build import Builder
 from gpuprof.toolchain.tools import Toolchain
 
@@ -58,7 +57,7 @@ class Setup:
     def arch_of(self, variant: Variant) -> str:
         """What a variant is built for: ``--arch``, its own ``arch:``, or the run's."""
         if self.explicit_arch is None and variant.arch is not None:
-            return parse_arch(variant.arch)
+            return resolve_arch(variant.arch, self.devices.gpus)
         return self.default_arch
 
     @property
@@ -113,9 +112,11 @@ def prepare_run(experiment: Experiment, options: RunOptions) -> Setup:
     gpus = find_gpus() if needs_gpu else Gpus((), "not asked for")
     devices = choose_devices(options.devices, gpus, why_no_pycuda() if gpus.devices else None)
     explicit = options.arch or experiment.arch
-    arch = choose_arch(None if explicit is None else parse_arch(explicit), devices.gpus)
+    arch = choose_arch(None if explicit is None else resolve_arch(explicit, devices.gpus), devices.gpus)
     own = {variant.arch for variant in experiment.variants if options.arch is None and variant.arch is not None}
-    archs: dict[str | None, str] = {name: choose_arch(parse_arch(name), devices.gpus).arch for name in sorted(own)}
+    archs: dict[str | None, str] = {
+        name: choose_arch(resolve_arch(name, devices.gpus), devices.gpus).arch for name in sorted(own)
+    }
     chosen = with_references(experiment, select_all(experiment.variants, options.variants))
     check_launches((variant, archs.get(variant.arch, arch.arch)) for variant in chosen)
     tools = find_tools(options.cuda_home)

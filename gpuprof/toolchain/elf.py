@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuprof.errors import DisassemblyError
+from gpuprof.isa.constant_bank import compute_capability
+from gpuprof.isa.machine import reserved_bytes_in_section
 from gpuprof.system.files import MAX_CODE_BYTES, read_regular
 from gpuprof.toolchain import nvinfo
 from gpuprof.toolchain.model import Resources
@@ -22,9 +24,6 @@ if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
 EM_CUDA = 190
-#: On sm_90 and later a kernel's shared section holds the driver's reserve as well.
-RESERVED_SHARED_BYTES = 1024
-FIRST_SM_WITH_RESERVE_IN_SECTION = 90
 
 #: A longer symbol name is a damaged string table (mangled names of nested templates have some thousand bytes).
 MAX_NAME_BYTES = 1 << 20
@@ -234,7 +233,7 @@ def _arch(elf: ELFFile, sections: Mapping[str, Section]) -> str:
 def _kernels(sections: Mapping[str, Section], symbols: tuple[Symbol, ...], arch: str) -> dict[str, Resources]:
     info = sections.get(".nv.info")
     per_function = nvinfo.read_per_function(info.data if info else b"")
-    reserve = RESERVED_SHARED_BYTES if int(re.sub(r"\D", "", arch)) >= FIRST_SM_WITH_RESERVE_IN_SECTION else 0
+    reserve = reserved_bytes_in_section(compute_capability(arch))
     return {symbol.name: _resources(symbol, sections, per_function, reserve) for symbol in symbols if symbol.is_entry}
 
 
