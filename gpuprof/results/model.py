@@ -46,6 +46,7 @@ class Environment:
     temperature_c: Number | None = None
     throttle_reasons: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)  #: NVCC_APPEND_FLAGS and NVCC_PREPEND_FLAGS, where set
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class BuildFacts:
     dynamic_shared_bytes: int | None = None
     arch: str = ""
     kernel: str = ""  #: demangled
+    code_sha256: str = ""  #: of the kernel's machine code alone, without names, lines and padding
 
 
 @dataclass(frozen=True)
