@@ -19,10 +19,10 @@ class Status(str, Enum):
 
     OK = "ok"
     DIFFERS = "differs"
-    UNCHECKED = "unchecked"  #: it ran, and what the reference has could not be compared
     BUILD_FAILED = "build_failed"
     LAUNCH_FAILED = "launch_failed"
     TIMED_OUT = "timed_out"
+    UNCHECKED = "unchecked"  #: it ran, and what the reference has could not be compared
     SKIPPED = "skipped"
 
 
