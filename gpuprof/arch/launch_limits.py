@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from gpuprof.arch.facts import ArchFacts, get
 from gpuprof.arch.occupancy import occupancy
 from gpuprof.errors import UsageError
-
-Dim3 = tuple[int, int, int]
+from gpuprof.isa.machine import Dim3
 
 #: Static and dynamic shared memory together above which the launch needs the opt-in attribute of the kernel.
 DEFAULT_SHARED_BYTES = 48 * 1024

@@ -269,7 +269,7 @@ def _of_cubin(tools: Toolchain, cubin: Path, request: Request, origin: str, want
 
 def _one_of(found: Sequence[Subject], request: Request) -> Subject:
     """The subject that --kernel names; of several architectures sm_89, else the newest."""
-    from gpuprof.sass.banks import compute_capability
+    from gpuprof.isa.constant_bank import compute_capability
     from gpuprof.toolchain.names import find_kernel
 
     if not found:

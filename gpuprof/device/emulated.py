@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from gpuprof.arch.launch_limits import KernelResources, launch_problem
 from gpuprof.device.base import DeviceDescription, Handle, InstructionCounters, Launch, LaunchCounters, Pointer
 from gpuprof.errors import LaunchError, LaunchLimitError
+from gpuprof.isa.machine import INSTRUCTION_BYTES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -87,10 +88,18 @@ class EmulatedDevice:
 
     def fill(self, handle: Handle, byte: int) -> None:
         self._arena.view(self._address(handle), handle.nbytes)[:] = byte
+        self._arena.mark_written(self._address(handle), handle.nbytes)
+
+    def poison(self, handle: Handle, byte: int) -> None:
+        self._arena.view(self._address(handle), handle.nbytes)[:] = byte
         self._arena.clear_written(self._address(handle), handle.nbytes)
 
+    def written_bytes(self, handle: Handle) -> int:
+        """How many bytes launches since the last ``poison`` or ``write`` stored to."""
+        return self._arena.count_written(self._address(handle), handle.nbytes)
+
     def written(self, handle: Handle) -> NDArray[np.bool_]:
-        """Per byte: whether a launch since the last ``fill`` or ``write`` stored there."""
+        """Per byte: whether a launch since the last ``poison`` or ``write`` stored there."""
         return self._arena.written_bytes(self._address(handle), handle.nbytes)
 
     def launch(self, launch: Launch) -> LaunchCounters:
@@ -102,7 +111,8 @@ class EmulatedDevice:
         image = module.image(launch.symbol)
         _check_limits(module, launch)
         values = [self._argument(argument) for argument in launch.arguments]
-        options = replace(self._options, poison=launch.poison)
+        watched = tuple((self._address(handle), handle.nbytes) for handle in launch.outputs)
+        options = replace(self._options, poison=launch.poison, watched=watched)
         report = emulate(
             image,
             self._arena,
@@ -112,7 +122,10 @@ class EmulatedDevice:
             launch.shared_bytes,
             replace(options, budget=None) if launch.whole else options,
         )
-        return _launch_counters(image, report)
+        expected = zip(launch.outputs, report.expected_bytes, strict=False)
+        return replace(
+            _launch_counters(image, report), expected_bytes={handle.identifier: count for handle, count in expected}
+        )
 
     def close(self) -> None:
         self._modules.clear()
@@ -163,7 +176,7 @@ def _launch_counters(image: KernelImage, report: EmulationReport) -> LaunchCount
     instructions = image.program.instructions
     per_instruction = []
     for each in report.per_instruction:
-        instruction = instructions[each.address // 16]
+        instruction = instructions[each.address // INSTRUCTION_BYTES]
         source = instruction.source
         per_instruction.append(
             InstructionCounters(

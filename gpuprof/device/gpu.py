@@ -205,6 +205,12 @@ class GpuDevice:
                 self._cuda.memset_d8_async(self._address(handle), byte, handle.nbytes, self.stream)
                 self.stream.synchronize()
 
+    def poison(self, handle: Handle, byte: int) -> None:
+        self.fill(handle, byte)
+
+    def written_bytes(self, handle: Handle) -> int | None:
+        return None
+
     def written(self, handle: Handle) -> NDArray[np.bool_] | None:
         return None
 

@@ -6,7 +6,7 @@ outputs of the same name and size: 200 variants of one experiment take the memor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -83,6 +83,18 @@ class StepCounters:
     counters: LaunchCounters
 
 
+@dataclass(frozen=True)
+class Coverage:
+    """What a pass stored to of one output: an element's mask, None where it is all of it.
+
+    ``expected_elements`` estimates, of a sample of blocks, how many elements the whole grid would have stored to.
+    """
+
+    mask: NDArray[np.bool_] | None
+    sampled: bool = False
+    expected_elements: float | None = None
+
+
 class Session:
     """Buffers and passes on one device. Not thread-safe."""
 
@@ -108,7 +120,7 @@ class Session:
             key = self._key(job, spec)
             handle = self._allocated(key, spec.nbytes)
             if spec.file is None:
-                self.device.fill(handle, poison)
+                self.device.poison(handle, poison)
             elif key in self._stale or not spec.is_input:
                 self.device.write(handle, self._content(spec.file))
                 self._stale.discard(key)
@@ -189,7 +201,10 @@ class Session:
             argument if isinstance(argument, bytes) else self.pointer(job, argument) for argument in call.arguments
         )
         whole = call is not job.calls[-1]
-        return Launch(call.cubin, call.symbol, call.grid, call.block, call.shared_bytes, arguments, whole, self._poison)
+        outputs = () if whole else tuple(self.address(job, spec.name) for spec in job.buffers if spec.output)
+        return Launch(
+            call.cubin, call.symbol, call.grid, call.block, call.shared_bytes, arguments, whole, self._poison, outputs
+        )
 
     def host_arguments(self, job: Job, call: HostCall) -> tuple[Pointer | HostScalar, ...]:
         """The arguments of a host call with addresses in place of buffer names."""
@@ -221,9 +236,24 @@ class Session:
         """The outputs as they stand on the device."""
         return {spec.name: self._read(job, spec) for spec in job.buffers if spec.output}
 
-    def written(self, job: Job) -> Mapping[str, NDArray[np.bool_] | None]:
-        """Per output, which elements were stored completely; None where the device does not know."""
-        return {spec.name: self._written(job, spec) for spec in job.buffers if spec.output}
+    def coverage(self, job: Job, counted: Sequence[StepCounters]) -> dict[str, Coverage]:
+        """Which elements of each output the pass stored to; nothing where the device does not know (a GPU)."""
+        found = {spec.name: self._coverage(job, spec, counted) for spec in job.buffers if spec.output}
+        return {name: coverage for name, coverage in found.items() if coverage is not None}
+
+    def _coverage(self, job: Job, spec: BufferSpec, counted: Sequence[StepCounters]) -> Coverage | None:
+        handle = self._handles[self._key(job, spec)]
+        stored = self.device.written_bytes(handle)
+        if stored is None:
+            return None
+        sampled = any(step.counters.scaled for step in counted)
+        itemsize = np.dtype(spec.dtype).itemsize
+        expected = [step.counters.expected_bytes.get(handle.identifier) for step in counted]
+        return Coverage(
+            mask=None if stored == spec.nbytes else self._written(job, spec),
+            sampled=sampled,
+            expected_elements=next((count / itemsize for count in reversed(expected) if count is not None), None),
+        )
 
     def damage(self, job: Job) -> str | None:
         """What the pass changed that it must not: an input, or bytes around a buffer. Inputs are refilled next time."""
@@ -276,12 +306,14 @@ class Session:
     def _read(self, job: Job, spec: BufferSpec) -> NDArray[np.generic]:
         return self.device.read(self._handles[self._key(job, spec)], spec.dtype, spec.shape)
 
-    def _written(self, job: Job, spec: BufferSpec) -> NDArray[np.bool_] | None:
+    def _written(self, job: Job, spec: BufferSpec) -> NDArray[np.bool_]:
+        """Per element: was all of it stored to?"""
         marks = self.device.written(self._handles[self._key(job, spec)])
-        if marks is None:
-            return None
-        elements = marks[: spec.nbytes].reshape(-1, np.dtype(spec.dtype).itemsize)
-        return np.asarray(elements.all(axis=1)).reshape(spec.shape)
+        assert marks is not None
+        itemsize = np.dtype(spec.dtype).itemsize
+        if itemsize == 1:
+            return marks.reshape(spec.shape)
+        return np.asarray(marks.reshape(-1, itemsize).all(axis=1)).reshape(spec.shape)
 
     def _overrun(self, job: Job, spec: BufferSpec) -> str | None:
         if not isinstance(self.device, GuardedDevice):

@@ -22,7 +22,6 @@ from gpuprof.experiment.model import (
     Argument,
     Buffer,
     BufferArgument,
-    Dim3,
     FillStep,
     HostStep,
     KernelStep,
@@ -32,6 +31,7 @@ from gpuprof.experiment.model import (
 from gpuprof.experiment.operators import Value
 from gpuprof.experiment.points import Point
 from gpuprof.experiment.schema import ArgumentModel, StepModel
+from gpuprof.isa.machine import Dim3
 
 _COMMON = {"name", "timed", "once"}
 #: kind of step -> keys that it needs, keys that it may have besides

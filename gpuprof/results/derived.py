@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpuprof.isa import ncu_metrics as m
+from gpuprof.isa.machine import WARP_LANES
 from gpuprof.results.model import Counters, Result
 
 Compute = Callable[[Result], "float | None"]
 
 SECTOR_BYTES = 32
-WARP_LANES = 32
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ class Status(str, Enum):
     BUILD_FAILED = "build_failed"
     LAUNCH_FAILED = "launch_failed"
     TIMED_OUT = "timed_out"
+    UNCHECKED = "unchecked"  #: it ran, and what the reference has could not be compared
     SKIPPED = "skipped"
 
 
@@ -45,6 +46,7 @@ class Environment:
     temperature_c: Number | None = None
     throttle_reasons: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)  #: NVCC_APPEND_FLAGS and NVCC_PREPEND_FLAGS, where set
 
 
 @dataclass(frozen=True)
@@ -65,6 +67,7 @@ class BuildFacts:
     dynamic_shared_bytes: int | None = None
     arch: str = ""
     kernel: str = ""  #: demangled
+    code_sha256: str = ""  #: of the kernel's machine code alone, without names, lines and padding
 
 
 @dataclass(frozen=True)
@@ -143,7 +146,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Verification:
-    """``verdict``: ``ok``, ``differs``, ``unchecked``; ``why`` gives the source of the tolerance, or why unchecked."""
+    """``verdict``: ``ok``, ``differs``, ``unchecked``; ``why`` gives the source of the tolerance, or why unchecked.
+
+    ``wrong`` includes the ``never_written`` elements: those that the reference has and no launch stored to.
+    """
 
     verdict: str
     max_abs: float | None
@@ -156,6 +162,9 @@ class Verification:
     picture: tuple[str, ...] = ()
     first_difference: Difference | None = None
     output_sha256: Mapping[str, str] = field(default_factory=dict)
+    never_written: int = 0
+    where_unwritten: str = ""
+    notes: tuple[str, ...] = ()  #: what the check cannot see: a tolerance wider than a term
 
 
 @dataclass(frozen=True)
@@ -181,6 +190,7 @@ class Result:
     work_bytes: float | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
     same_code_as: str | None = None
+    notes: tuple[str, ...] = ()  #: what the compiler said, and what the check cannot see
     fingerprint: str = ""  #: of code, inputs, checks and device: ``--resume`` keeps a row whose fingerprint still holds
 
 

@@ -34,6 +34,8 @@ class Diary:
 
     def fill(self, handle: Handle, byte: int) -> None: ...
 
+    def poison(self, handle: Handle, byte: int) -> None: ...
+
     def read(self, handle: Handle, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
         return np.zeros(shape, dtype)
 
