@@ -84,11 +84,15 @@ SHARED_WAVEFRONTS = "memory_l1_wavefronts_shared"
 SHARED_WAVEFRONTS_IDEAL = "memory_l1_wavefronts_shared_ideal"
 
 #: Floating-point operations per counted lane. FFMA is two; the half-precision instructions are packed pairs and
-#: count once per lane (measured on an H200: HFMA2 counts 1 per lane in op_hfma), so four and two.
+#: count once per lane (measured on an H200: HFMA2 counts 1 per lane in op_hfma), so four and two;
+#: packed FP32 (sm_100 and later) likewise.
 FLOP_PER_LANE: Mapping[str, int] = {
     thread_op("fadd"): 1,
     thread_op("fmul"): 1,
     thread_op("ffma"): 2,
+    thread_op("fadd2"): 2,
+    thread_op("fmul2"): 2,
+    thread_op("ffma2"): 4,
     thread_op("dadd"): 1,
     thread_op("dmul"): 1,
     thread_op("dfma"): 2,

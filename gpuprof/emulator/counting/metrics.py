@@ -12,7 +12,17 @@ from dataclasses import dataclass
 
 from gpuprof.emulator.counting.counters import Counters
 from gpuprof.isa import ncu_metrics as m
-from gpuprof.isa.opcodes import Access, Flop, Opcode, Operation, Space, names_where, opcode
+from gpuprof.isa.opcodes import (
+    FIRST_WITH_PACKED_FLOPS,
+    PACKED_FLOPS,
+    Access,
+    Flop,
+    Opcode,
+    Operation,
+    Space,
+    names_where,
+    opcode,
+)
 from gpuprof.sass.model import Instruction
 
 #: Base opcodes by class of operation, for ``smsp__sass_thread_inst_executed_op_<class>_pred_on``.
@@ -219,9 +229,11 @@ def instruction_metrics(code: Code, index: int) -> dict[str, int]:
     return {name: value for name, share in METRICS.items() if (value := share(code, index))}
 
 
-def metric_names() -> tuple[str, ...]:
-    """All names that an emulated launch gives a value for."""
-    return (*METRICS, m.WARPS_LAUNCHED)
+def metric_names(capability: int) -> tuple[str, ...]:
+    """All names that an emulated launch gives a value for on an architecture: those that Nsight Compute has there."""
+    packed = frozenset(m.thread_op(flop.value) for flop in PACKED_FLOPS)
+    absent = packed if capability < FIRST_WITH_PACKED_FLOPS else frozenset()
+    return tuple(name for name in (*METRICS, m.WARPS_LAUNCHED) if name not in absent)
 
 
 def unavailable_metrics(executed: Iterable[str]) -> dict[str, str]:
