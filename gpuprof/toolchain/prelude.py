@@ -1,4 +1,6 @@
-"""Parameters that reach a source as ``constexpr`` variables, because a macro cannot.
+"""What has to be known of a source's text before nvcc reads it.
+
+Parameters that reach a source as ``constexpr`` variables, because a macro cannot.
 
 nvcc's preprocessor leaves the operand of ``#pragma unroll NAME`` as it is, so that a macro of that name no longer
 exists when the pragma is read ("identifier is undefined"); a constant of that name does. Names that an ``#if`` asks
@@ -23,6 +25,8 @@ _UNROLL = re.compile(
 )
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|define|undef)\b(.*)$", re.M)
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*\"([^\"\n]+)\"", re.M)
+#: A variable in a GPU's memory: after the word nothing of a function's head stands before the name ends.
+_VARIABLE = re.compile(r"__(?:device|constant|managed)__[^;(){}]*[;={\[]")
 _INTEGER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|\d+)[uU]?[lL]{0,2}")
 
 
@@ -37,6 +41,11 @@ def constants(unit: Unit) -> tuple[tuple[str, str], ...]:
         return ()
     asked = _words(found for text in texts for found in _CONDITION.findall(text))
     return tuple((name, value) for name, value in unit.defines if name in unrolled - asked)
+
+
+def has_device_variables(source: Path, include: Iterable[Path] = ()) -> bool:
+    """Whether a source, or a header that it includes in quotes, declares a variable in device memory."""
+    return any(_VARIABLE.search(text) for text in _texts(source, include))
 
 
 def text_of(values: Iterable[tuple[str, str]]) -> str:
