@@ -11,6 +11,10 @@ from collections.abc import Mapping
 INSTRUCTIONS = "smsp__inst_executed.sum"
 THREAD_INSTRUCTIONS = "smsp__thread_inst_executed.sum"
 THREAD_INSTRUCTIONS_ON = "smsp__thread_inst_executed_pred_on.sum"
+#: The source page's counts: without what the hardware issues again where parts of a warp meet or part.
+SOURCE_EXECUTED = "inst_executed"
+SOURCE_THREADS = "thread_inst_executed"
+SOURCE_THREADS_ON = "thread_inst_executed_true"
 
 BRANCHES = "smsp__sass_branch_targets.sum"
 BRANCH_INSTRUCTIONS = "smsp__sass_inst_executed_op_branch.sum"

@@ -100,8 +100,14 @@ _ALL_GLOBAL = frozenset().union(*_GLOBAL.values(), _COPIES)
 _ALL_SHARED = _COPIES | names_where(lambda row: row.access is not None and row.space in _EITHER_SHARED)
 _ALL_LOCAL = names_where(lambda row: row.access is not None and row.space is Space.LOCAL)
 _BRANCHES = names_where(lambda row: row.is_branch)
-_branches = _of(_BRANCHES, _list("warps"))
-_divergent = _of(_BRANCHES, _list("divergent"))
+_GROUP_SYNC = ("WARPSYNC",)
+#: Issues of branches. WARPSYNC.EXCLUSIVE, which sends the groups of a warp their ways, counts as one (H200,
+#: ``tests/hardware/forms``): as divergent once for each group but the last, as uniform where there is but one.
+_branches = _plus(_of(_BRANCHES, _list("warps")), _with("EXCLUSIVE", _of(_GROUP_SYNC, _list("warps"))))
+_divergent = _plus(_of(_BRANCHES, _list("divergent")), _with("EXCLUSIVE", _of(_GROUP_SYNC, _list("divergent"))))
+_uniform = _minus(
+    _branches, _plus(_of(_BRANCHES, _list("divergent")), _with("EXCLUSIVE", _of(_GROUP_SYNC, _list("parted"))))
+)
 
 
 def _issued_in(space: Space, op: str) -> Share:
@@ -117,10 +123,13 @@ def _metrics() -> dict[str, Share]:
         m.INSTRUCTIONS: _plus(_list("warps"), _list("joined")),
         m.THREAD_INSTRUCTIONS: _plus(_threads, joined),
         m.THREAD_INSTRUCTIONS_ON: _plus(_minus(_enabled, _list("untaken")), joined),
-        m.BRANCHES: _branches,
+        m.SOURCE_EXECUTED: _list("warps"),
+        m.SOURCE_THREADS: _threads,
+        m.SOURCE_THREADS_ON: _enabled,
+        m.BRANCHES: _plus(_uniform, _divergent),
         m.BRANCH_INSTRUCTIONS: _branches,
         m.BRANCHES_DIVERGENT: _divergent,
-        m.BRANCHES_UNIFORM: _minus(_branches, _divergent),
+        m.BRANCHES_UNIFORM: _uniform,
     }
     for name, opcodes in {**OPERATIONS, **FLOPS}.items():
         table[m.thread_op(name)] = _of(opcodes, _enabled)
