@@ -2,9 +2,9 @@
 
     python tests/hardware/record_operation_classes.py FOLDER
 
-Each kernel repeats one instruction in straight code of one warpgroup. Written to FOLDER/operation_classes.json: for each
-kernel the lanes of every class, and how often each opcode stands in its code, so that the class of the repeated one is
-the difference. Needs a GPU of sm_90, nvcc, ncu and nvdisasm; takes about a minute, and a kernel that fails costs only
+Each kernel repeats one instruction in straight code of one warpgroup. FOLDER/operation_classes.json has for each kernel
+the lanes of every class, and how often each opcode stands in its code, so that the class of the repeated one is the
+difference. Needs a GPU of sm_90, nvcc, ncu and nvdisasm; takes about a minute, and a kernel that fails costs only
 its own entry.
 """
 
