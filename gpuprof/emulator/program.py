@@ -28,6 +28,7 @@ from gpuprof.emulator.memory import (
     shared_access,
     shared_atomics,
 )
+from gpuprof.emulator.modifiers import check_modifiers
 from gpuprof.emulator.semantics.base import TABLE, Decoded, NotCovered
 from gpuprof.emulator.semantics.fast_paths import specialise
 from gpuprof.emulator.state import special
@@ -85,6 +86,7 @@ ENGINE: dict[str, Binder] = {
     "CS2R": special.read_special,
     "CS2UR": special.read_special,
     "R2UR": special.to_uniform,
+    "ELECT": special.elect,
 }
 
 
@@ -206,7 +208,7 @@ class Program:
         decoded, site = self._site(index)
         try:
             if decoded.instruction.opcode in TERMINATORS:
-                TERMINATORS[decoded.instruction.opcode](decoded, site)
+                bind_terminator(decoded, site)
             else:
                 bind_step(decoded, site)
         except _UNBOUND as reason:
@@ -216,7 +218,7 @@ class Program:
     def _terminator(self, index: int) -> Terminator:
         decoded, site = self._site(index)
         try:
-            return TERMINATORS[decoded.instruction.opcode](decoded, site)
+            return bind_terminator(decoded, site)
         except _UNBOUND as reason:
             error = self._unknown(index, _describe(reason))
 
@@ -262,11 +264,18 @@ def _describe(reason: BaseException) -> str:
     return f"its operands are not the expected ones: {type(reason).__name__}"
 
 
+def bind_terminator(decoded: Decoded, site: Site) -> Terminator:
+    """What executes an instruction that ends a straight run; raises NotCovered."""
+    check_modifiers(decoded)
+    return TERMINATORS[decoded.instruction.opcode](decoded, site)
+
+
 def bind_step(decoded: Decoded, site: Site) -> Step:
     """What executes an instruction that is no terminator, its guard aside; raises NotCovered."""
     opcode = decoded.instruction.opcode
     if not decoded.instruction.understood:
         raise NotCovered("the disassembly was not understood")
+    check_modifiers(decoded)
     if opcode in STEPS:
         return STEPS[opcode](decoded, site)
     if opcode in ENGINE:
