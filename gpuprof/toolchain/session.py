@@ -80,7 +80,8 @@ class Session:
         """What is left, gathered by unit: instances share a process as far as that leaves none of ``jobs`` idle.
 
         Where they are many, the first ones are built alone: a device can begin with them while the others build.
-        Kernels that have to be together are one process. Plain names are looked up in a cubin without other requests' instances, so that they mean the same in any run.
+        Kernels that have to be together are one process. Plain names are looked up in a cubin without other requests'
+        instances, so that they mean the same in any run.
         """
         groups: dict[tuple[Unit, bool], list[str]] = {}
         for key in self.requests:
