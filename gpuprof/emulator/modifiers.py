@@ -83,6 +83,9 @@ KNOWN: dict[str, frozenset[str]] = {
     "REDG": _ATOMIC,
     "QSPC": _words("E S G L"),
     "LEPC": _NOTHING,
+    "SYNCS": _words("EXCH 64 ARRIVE TRANS64 A1T0 ART0 A0TR RED PHASECHK TRYWAIT CCTL IV"),
+    "ARRIVES": _words("LDGSTSBAR 64 ARVCNT"),
+    "UBLKCP": _words("S G"),
     # special registers
     "S2R": _NOTHING,
     "S2UR": _NOTHING,
