@@ -61,6 +61,7 @@ _ACCESSES: dict[tuple[Space, Access], Binder] = {
     (Space.SHARED, Access.LOAD): shared_access.load,
     (Space.SHARED, Access.STORE): shared_access.store,
     (Space.SHARED, Access.MATRIX_LOAD): shared_access.load_matrix,
+    (Space.SHARED, Access.MATRIX_STORE): shared_access.store_matrix,
     (Space.SHARED, Access.ATOMIC): shared_atomics.shared,
     (Space.LOCAL, Access.LOAD): local_access.load,
     (Space.LOCAL, Access.STORE): local_access.store,
