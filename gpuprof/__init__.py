@@ -8,6 +8,8 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from gpuprof.version import __version__
+
 if TYPE_CHECKING:
     from gpuprof import errors
     from gpuprof.api import Emulation, build, compare, emulate, load, occupancy, run, sass
@@ -17,8 +19,6 @@ if TYPE_CHECKING:
     from gpuprof.results.model import Result, Run
     from gpuprof.sass.analysis import Analysis
     from gpuprof.toolchain.model import Build
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Analysis",

@@ -61,7 +61,7 @@ def test_emulate_copies_arrays_and_fits_scalars_to_their_parameters(scale: gpupr
     assert (result.outputs[1][66:] == -1).all()
     assert (y == -1).all()
     assert result.blocks_run == result.blocks_total == 2
-    assert result.counters["smsp__warps_launched.sum"] == 4
+    assert result.counters["sm__warps_launched.sum"] == 4
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-import gpuprof
 from gpuprof.errors import BuildError, GpuprofError
 from gpuprof.experiment.model import Variant, Work
 from gpuprof.profile import statistics
@@ -20,6 +19,7 @@ from gpuprof.profile.device_runner import Outcome
 from gpuprof.profile.interleaved_timing import Track
 from gpuprof.profile.options import TimingOptions
 from gpuprof.results.model import BuildFacts, Environment, LaunchFacts, Result, Status, Timing
+from gpuprof.version import __version__
 
 if TYPE_CHECKING:
     from gpuprof.device.base import DeviceDescription
@@ -168,7 +168,7 @@ def environment_of(
     gpu = gpus[0] if gpus else None
     versions = {name: tool.version for name in ("nvcc", "nvdisasm", "ncu") if (tool := tools.find(name)) is not None}
     return Environment(
-        gpuprof=gpuprof.__version__,
+        gpuprof=__version__,
         python=platform.python_version(),
         platform=f"{sys.platform}-{platform.machine()}",
         device=kind,
