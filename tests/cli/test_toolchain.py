@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+import gpuprof
 from gpuprof.cli.cache import command as cache_command
 from gpuprof.cli.doctor import command as doctor_command
 from gpuprof.cli.ptx import command as ptx_command
@@ -136,7 +137,7 @@ def test_ptx_mistakes(tmp_path: Path) -> None:
 
 
 def test_cache_is_shown_and_emptied(own_cache: Path) -> None:
-    _run(doctor_command, "--json")
+    gpuprof.build("saxpy", "saxpy_float")
     data = json.loads(_run(cache_command, "--json").output)
     assert data["folder"] == str(own_cache)
     assert data["kinds"]["cubins"]["files"] >= 1
