@@ -123,7 +123,8 @@ def _message(item: Any) -> str:
     if kind == "string_too_short":
         return "expected text, got none"
     if kind == "string_pattern_mismatch":
-        return f"{got} is not a valid name: use letters, digits and _; a variant's name has no / or = and no blank at its ends"
+        rule = "use letters, digits and _; a variant's name has no / or = and no blank at its ends"
+        return f"{got} is not a valid name: {rule}"
     if kind == "literal_error":
         return f"expected {context['expected']}, got {got}"
     return f"expected {_TYPES[kind]}, got {got}" if kind in _TYPES else f"{item['msg']}, got {got}"
