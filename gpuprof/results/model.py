@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
     from rich.console import Console, ConsoleOptions, RenderResult
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 Number = int | float
 
 
@@ -149,7 +149,7 @@ class Difference:
     buffer: str
     index: tuple[int, ...]
     got: float | int | str
-    want: float | int | str
+    expected: float | int | str
 
 
 @dataclass(frozen=True)
