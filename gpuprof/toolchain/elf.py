@@ -153,10 +153,16 @@ def _read(elf: ELFFile, length: int) -> CubinFacts:
 def _sections(elf: ELFFile, length: int) -> list[Section]:
     found = []
     claimed = 0
+    places: set[tuple[int, int]] = set()
     for index, section in enumerate(elf.iter_sections()):
         header = section.header
         occupies = header["sh_type"] != "SHT_NOBITS"
-        claimed += header["sh_size"] if occupies else 0
+        place = (header["sh_offset"], header["sh_size"])
+        if (
+            occupies and place not in places
+        ):  # since sm_100 two sections may be the same bytes (.nv.merc.nv_debug_ptx_txt)
+            places.add(place)
+            claimed += header["sh_size"]
         if claimed > length:
             raise DisassemblyError(f"its sections claim {claimed:,} bytes and more; the file has {length:,}")
         data = section.data() if occupies and header["sh_size"] else b""
