@@ -8,34 +8,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from gpuprof.errors import GpuprofError
+from gpuprof.isa.parameter_type import ParameterType
 from gpuprof.toolchain.elf import read_cubin
 from gpuprof.toolchain.names import demangle, signature_free
 
 _PTX_SECTION = ".nv_debug_ptx_txt"
-#: Scalar types as the demangler prints them -> the numpy name of their values.
-SCALARS = {
-    "bool": "bool",
-    "char": "int8",
-    "signed char": "int8",
-    "unsigned char": "uint8",
-    "short": "int16",
-    "unsigned short": "uint16",
-    "int": "int32",
-    "unsigned int": "uint32",
-    "long": "int64",
-    "unsigned long": "uint64",
-    "long long": "int64",
-    "unsigned long long": "uint64",
-    "float": "float32",
-    "double": "float64",
-    "__half": "float16",
-    "__nv_bfloat16": "bfloat16",
-}
 #: Spellings of source files for them.
 _SPELLINGS = {
     "half": "__half",
@@ -61,22 +42,6 @@ _SPELLINGS = {
 _PTX_SCALARS = {"f32": "float", "f64": "double"}
 _ENTRY = r"\.entry\s+{symbol}\s*\((?P<parameters>[^)]*)\)"
 _QUALIFIERS = re.compile(r"\b(?:const|volatile|__restrict__|__restrict|restrict|__grid_constant__|struct)\b")
-
-
-@dataclass(frozen=True)
-class ParameterType:
-    """``name`` without qualifiers, ``float*`` for a pointer."""
-
-    name: str
-
-    @property
-    def is_pointer(self) -> bool:
-        return self.name.endswith("*")
-
-    @property
-    def scalar(self) -> str | None:
-        """The numpy name of a value, or of what a pointer points to; None for structs, vectors and what is unknown."""
-        return SCALARS.get(self.name.removesuffix("*"))
 
 
 @lru_cache(maxsize=1024)

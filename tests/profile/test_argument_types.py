@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gpuprof.experiment.arguments import fitted, scalar_argument
+from gpuprof.isa.parameter_type import ParameterType
 from gpuprof.results.model import Status
 from gpuprof.toolchain import find_tools
 from gpuprof.toolchain.build import Builder
@@ -31,11 +33,6 @@ template <typename T> __global__ void scale_any(T *y, T a, int n)
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) y[i] = y[i] * a;
 }
-__global__ void scale_half(__half *y, __half a, int n)
-{
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (i < n) y[i] = __float2half(__half2float(y[i]) * __half2float(a));
-}
 extern "C" __global__ void scale_c(float *__restrict__ y, const float a, int n)
 {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -53,13 +50,11 @@ buffers:
   y: {dtype: float32, shape: N, fill: "i % 7", output: true}
   yi: {dtype: int32, shape: N, fill: "i % 7", output: true}
   yd: {dtype: float64, shape: N, fill: "i % 7", output: true}
-  yh: {dtype: float16, shape: N, fill: "i % 7", output: true}
 variants:
   int_for_float: {source: k.cu, kernel: scale, block: 64, grid: 4, args: [y, 2, N], reference: {y: 2 * y}}
   int_for_float_c: {source: k.cu, kernel: scale_c, block: 64, grid: 4, args: [y, 2, N], reference: {y: 2 * y}}
   int_for_double: {source: k.cu, kernel: scale_any<double>, block: 64, grid: 4, args: [yd, 2, N],
                    reference: {yd: 2 * yd}}
-  float_for_half: {source: k.cu, kernel: scale_half, block: 64, grid: 4, args: [yh, 2.0, N], reference: {yh: 2 * yh}}
   int_for_long: {source: k.cu, kernel: vectors, block: 64, grid: 1, args: [y, N], reference: {y: 2 * y}}
   float_for_int: {source: k.cu, kernel: times, block: 64, grid: 4, args: [yi, 2.5, N]}
   given_for_float: {source: k.cu, kernel: scale, block: 64, grid: 4, args: [y, {value: 2, dtype: int32}, N]}
@@ -88,6 +83,29 @@ def test_arguments_run_right_or_fail_with_both_types(tmp_path: Path) -> None:
             assert wanted in (row.reason or ""), row.reason
         else:
             assert (row.status, row.verification and row.verification.verdict) == (Status.OK, "ok"), (label, row.reason)
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted", "dtype"),
+    [
+        (2, "__half", "float16"),
+        (2.5, "__half", "float16"),
+        (2.5, "double", "float64"),
+        (7, "unsigned char", "uint8"),
+        (1, "bool", "bool"),
+        (300, "unsigned char", "int32"),  # does not fit: left as it is, and refused
+        (-1, "unsigned int", "int32"),
+        (2, "Pair", "int32"),
+    ],
+)
+def test_open_numbers_take_the_parameters_type(value: float, wanted: str, dtype: str) -> None:
+    argument = fitted(scalar_argument(value), ParameterType(wanted))
+    assert (argument.value, argument.dtype) == (value, dtype)  # type: ignore[union-attr]
+
+
+def test_a_type_of_the_yaml_is_kept() -> None:
+    given = scalar_argument(2, "int32")
+    assert fitted(given, ParameterType("float")) is given
 
 
 PLACES = """
