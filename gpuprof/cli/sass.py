@@ -42,7 +42,7 @@ class _View:
 @click.option("--loop", type=click.IntRange(1), metavar="N", help="List loop N.")
 @click.option("--grep", metavar="PATTERN", help="List only instructions that match, of the whole kernel.")
 @click.option("--source/--no-source", default=False, help="CUDA lines between the instructions.")
-@click.option("--hex", "with_hex", is_flag=True, help="The encodings behind the instructions.")
+@click.option("--hex", "with_hex", is_flag=True, help="Show each instruction's encoding.")
 @click.option(
     "--control/--no-control", default=True, help="Control bits: scoreboards, yield, stall.", show_default=True
 )
@@ -55,7 +55,9 @@ class _View:
     "folder of another CUDA toolkit.",
 )
 @click.option("--json", "as_json", is_flag=True, help="All of it as JSON on stdout (with --all the listing too).")
-@click.option("--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="A CUDA toolkit.")
+@click.option(
+    "--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="CUDA toolkit directory."
+)
 @click.option("--ccbin", metavar="PROGRAM", help="Host compiler for nvcc.")
 def command(target: str, **flags: Any) -> None:
     """Show what the compiler made of a kernel: loops, the FFMA stream, predication, findings, and the hottest loop.

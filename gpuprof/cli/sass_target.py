@@ -118,7 +118,7 @@ def _chosen_variant(variants: tuple[Variant, ...], request: Request) -> Variant:
     with_code = [variant for variant in variants if variant.main_step is not None]
     if request.variant is None and len(with_code) > 1:
         names = ", ".join(variant.label for variant in with_code[:12])
-        raise UsageError(f"{request.target}: several variants; name one with --variant: {names}")
+        raise UsageError(f"{request.target}: several variants; choose one with --variant; available: {names}")
     chosen = select_all(with_code, [request.variant] if request.variant else [])
     if not chosen:
         raise UsageError(f"{request.target}: no variant launches a kernel of its own: there is no machine code to show")

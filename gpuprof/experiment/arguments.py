@@ -27,7 +27,7 @@ def scalar_argument(value: Number, dtype: str | None = None) -> ScalarArgument:
     if kind in "iu":
         if isinstance(value, float):
             if not value.is_integer():
-                raise ExpressionError(f"{value} is no {dtype}")
+                raise ExpressionError(f"{value} is not a valid {dtype}")
             value = int(value)
         limits = np.iinfo(dtype)
         if not limits.min <= value <= limits.max:

@@ -123,7 +123,7 @@ def executed_result(result: Result, outcome: Outcome, options: TimingOptions, wh
             why_no_time if outcome.status in (Status.OK, Status.DIFFERS, Status.UNCHECKED) else "it did not run"
         )
     if outcome.counters is None:
-        missing["counters"] = "a GPU does not count by itself: --ncu" if not why_no_time else "it did not run"
+        missing["counters"] = "counters on a GPU need --ncu" if not why_no_time else "it did not run"
     return replace(
         result,
         status=outcome.status,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 Number = int | float
 
 
@@ -141,7 +141,7 @@ class Difference:
     buffer: str
     index: tuple[int, ...]
     got: float | int | str
-    want: float | int | str
+    expected: float | int | str
 
 
 @dataclass(frozen=True)

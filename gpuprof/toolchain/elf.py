@@ -114,7 +114,7 @@ def parse_cubin(data: bytes, name: str) -> CubinFacts:
     from elftools.elf.elffile import ELFFile
 
     if data[:4] != b"\x7fELF":
-        raise DisassemblyError(f"{name} is no cubin: it does not begin with an ELF header")
+        raise DisassemblyError(f"{name} is not a cubin: it does not begin with an ELF header")
     try:
         elf = ELFFile(io.BytesIO(data))
         if elf.header["e_machine"] not in (EM_CUDA, "EM_CUDA"):
