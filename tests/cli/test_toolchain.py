@@ -132,7 +132,7 @@ def test_ptx_of_a_function_and_of_an_own_file(tmp_path: Path, monkeypatch: pytes
 def test_ptx_mistakes(tmp_path: Path) -> None:
     _fails(_run(ptx_command, "no_such_kernel"), UsageError, "no kernel 'no_such_kernel'")
     _fails(_run(ptx_command, "saxpy"), UsageError, "3 kernels; name one with --kernel: saxpy_float, ")
-    _fails(_run(ptx_command, "saxpy", "--kernel", "saxpy_flaot"), KernelNotFoundError, "there is saxpy_float")
+    _fails(_run(ptx_command, "saxpy", "--kernel", "saxpy_flaot"), KernelNotFoundError, "available: saxpy_float")
     _fails(_run(ptx_command, "saxpy_float", "-D", "1=2"), UsageError, "-D NAME=value")
 
 
