@@ -185,7 +185,7 @@ def _launch_counters(image: KernelImage, report: EmulationReport) -> LaunchCount
     per_instruction = []
     for each in report.per_instruction:
         instruction = instructions[each.address // INSTRUCTION_BYTES]
-        source = instruction.source
+        source = instruction.source.of_user if instruction.source else None
         per_instruction.append(
             InstructionCounters(
                 address=instruction.address,

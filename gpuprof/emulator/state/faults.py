@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 def code_location(
     kernel: str, instruction: Instruction, block: Dim3 | None = None, thread: Dim3 | None = None
 ) -> CodeLocation:
-    """The place of an instruction, with its source line where the cubin has line information."""
-    source = instruction.source
+    """The place of an instruction, with the user's source line where the cubin has line information."""
+    source = instruction.source.of_user if instruction.source else None
     return CodeLocation(
         kernel=signature_free(demangle(kernel)),
         address=instruction.address,
