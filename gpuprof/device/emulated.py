@@ -60,6 +60,14 @@ class EmulatedDevice:
         self._addresses[handle.identifier] = (address, nbytes)
         return handle
 
+    def name(self, handle: Handle, name: str, dtype: str, shape: tuple[int, ...]) -> None:
+        """What messages call a buffer and its elements."""
+        import numpy as np
+
+        from gpuprof.emulator.memory.arena import ArrayName
+
+        self._arena.names[self._address(handle)] = ArrayName(name, np.dtype(dtype).itemsize, shape)
+
     def free(self, handle: Handle) -> None:
         self._arena.free(self._address(handle))
         del self._addresses[handle.identifier]

@@ -10,6 +10,7 @@ from gpuprof.emulator.contract import WARP
 from gpuprof.errors import CodeLocation, MemoryFaultError
 from gpuprof.isa.machine import Dim3
 from gpuprof.sass.model import Instruction
+from gpuprof.toolchain.names import demangle, signature_free
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,7 +24,7 @@ def code_location(
     """The place of an instruction, with the user's source line where the cubin has line information."""
     source = instruction.source.of_user if instruction.source else None
     return CodeLocation(
-        kernel=kernel,
+        kernel=signature_free(demangle(kernel)),
         address=instruction.address,
         instruction=instruction.text,
         file=source.file if source else "",
