@@ -8,6 +8,7 @@ A message says what happened, the value, the limit, and the repair. The command 
     GpuprofError                     1
     ├── UsageError                   2   the command line is wrong
     │   └── ConfigError              2   the YAML is wrong: every mistake with file, line and key
+    ├── UnreadableFileError          2   a file of the user's that is missing, special, or too large
     ├── ExpressionError              2   an expression of the YAML cannot be evaluated
     ├── MissingToolError             3   nvcc, nvdisasm, cuobjdump, ncu ... was not found
     ├── MissingDeviceError           3   no GPU, no driver, or no pycuda
@@ -40,6 +41,12 @@ class GpuprofError(Exception):
 
 class UsageError(GpuprofError):
     """The command line is wrong."""
+
+    exit_code = 2
+
+
+class UnreadableFileError(GpuprofError):
+    """A file that the user named is missing, not a regular file, or larger than is sensible."""
 
     exit_code = 2
 

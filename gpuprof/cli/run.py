@@ -89,6 +89,7 @@ def _run(
     experiment = experiments.load(path, overrides=parse_overrides(flags["overrides"]), arch=options.arch)
     if ncu is not None:
         require_ncu(experiment, options)
+    _keep_killed_run(path, flags)
     with make_observer(quiet=_writes_stdout(flags)) as observer:
         run = run_experiment(experiment, options, observer, worker)
         if ncu is not None and run.complete:
@@ -184,6 +185,18 @@ def _store(run: Run, flags: Mapping[str, Any]) -> Run:
         if flags["history"]:
             raise
         return replace(run, notes=(*run.notes, f"The run was not stored: {error}"))
+
+
+def _keep_killed_run(config: Path, flags: Mapping[str, Any]) -> None:
+    """Store the rows of an earlier run of ``config`` that was killed, before this run's journal replaces them."""
+    if flags["no_history"] or flags["resume"]:
+        return
+    from gpuprof.errors import StoreError
+    from gpuprof.profile.checkpoint import store_killed_run
+    from gpuprof.results.history import History, history_path
+
+    with suppress(StoreError):
+        store_killed_run(config, History(history_path(flags["history"])))
 
 
 def _print(run: Run, flags: Mapping[str, Any], said: Collection[str]) -> None:

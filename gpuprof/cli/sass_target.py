@@ -5,7 +5,6 @@ Each becomes one ``Subject`` or several: machine code with all that is known of 
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -13,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuprof.errors import DisassemblyError, GpuprofError, UsageError
+from gpuprof.system.cleanup import temporary_folder
 
 if TYPE_CHECKING:
     from gpuprof.experiment.model import KernelStep, Variant
@@ -241,8 +241,8 @@ def subjects(request: Request, unreadable: list[str] | None = None) -> Iterator[
     tools = find_tools(request.cuda_home)
     path = Path(request.target)
     wanted = parse_arch(request.arch) if request.arch else None
-    with tempfile.TemporaryDirectory(prefix="gpuprof-sass-") as folder:
-        for cubin in extract_cubins(tools, path, Path(folder)):
+    with temporary_folder("gpuprof-sass-") as folder:
+        for cubin in extract_cubins(tools, path, folder):
             try:
                 yield from _of_cubin(tools, cubin, request, path.name, wanted)
             except DisassemblyError as error:

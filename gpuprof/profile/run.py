@@ -23,7 +23,7 @@ from gpuprof.profile import result_rows
 from gpuprof.profile.background import in_background
 from gpuprof.profile.building import BuildsEnded, BuildStage, VariantBuilt
 from gpuprof.profile.built_variant import ArgumentMismatchError, BuiltVariant, fingerprint, same_code_key
-from gpuprof.profile.checkpoint import Journal, earlier_results, journal_path, still_holds
+from gpuprof.profile.checkpoint import Checkpoint, earlier_results, journal_path, still_holds
 from gpuprof.profile.code_facts import CodeFacts
 from gpuprof.profile.code_reading import CodeRead, CodeReader
 from gpuprof.profile.device_runner import Lane, Outcome
@@ -112,7 +112,7 @@ class _Conductor:
         self._unread: dict[str, BuiltVariant] = {}  #: built, with machine code that is still being read
         self._code_keys: dict[str, str | None] = {}
         self._journal_paths = tuple(p for p in (options.json, journal_path(experiment.path)) if p is not None)
-        self._journal = Journal(self._journal_paths)
+        self._checkpoint = Checkpoint(self._journal_paths)
         self._earlier: Mapping[str, Result] = earlier_results(self._journal_paths) if options.resume else {}
         self._unsaved = False
         self._built_count = self._kept = 0
@@ -129,6 +129,13 @@ class _Conductor:
 
     def run(self) -> Run:
         """Everything, from the first build to the last row."""
+        self._checkpoint.start(self.snapshot(complete=False))
+        try:
+            return self._run()
+        finally:
+            self._checkpoint.close()
+
+    def _run(self) -> Run:
         order = build_order(self._variants, self._experiment.baseline)
         runnable = tuple(variant for variant in order if self._skip_reason(variant) is None)
         for variant in order:
@@ -155,7 +162,7 @@ class _Conductor:
         self._finish_unread()
         run = self.snapshot(complete=len(self._final) == len(self._variants))
         run = replace(run, expectations=self._expectations(run), environment=self._watched(run.environment))
-        self._journal.write(run)
+        self._checkpoint.write(run)
         return run
 
     def _skip_reason(self, variant: Variant) -> str | None:
@@ -315,19 +322,22 @@ class _Conductor:
     def _finish(self, row: Result) -> None:
         self._rows[row.variant] = row = with_percent(row, self._setup.peaks)
         self._final.add(row.variant)
+        self._checkpoint.add(row)
         self._observer.finished(len(self._final), len(self._variants), row)
         self._unsaved = True
         self._save()
 
     def _save(self) -> None:
         """Write the rows that are final to disk, unless that was done a moment ago."""
-        if self._unsaved and self._journal.due():
-            self._journal.write(self.snapshot(complete=False))
+        if self._unsaved and self._checkpoint.due():
+            self._checkpoint.write(self.snapshot(complete=False))
             self._unsaved = False
 
     def snapshot(self, *, complete: bool) -> Run:
         """The run as it stands, final rows only, in the experiment's order."""
         rows = [self._rows[v.label] for v in self._variants if v.label in self._final]
+        marked = result_rows.mark_same_code(rows, self._code_keys)
+        self._rows.update((row.variant, row) for row in marked)  # so that a marked row is encoded once
         return Run(
             experiment=self._experiment.name,
             description=self._experiment.description,
@@ -335,11 +345,11 @@ class _Conductor:
             started=self._started.isoformat(timespec="seconds"),
             seconds=time.monotonic() - self._clock,
             environment=self._setup.environment,
-            results=tuple(result_rows.mark_same_code(rows, self._code_keys)),
+            results=tuple(marked),
             baseline=self._experiment.baseline,
             dropped=self._experiment.dropped,
             complete=complete,
-            notes=(*self._setup.notes, *self._kept_note(), *self._journal.notes),
+            notes=(*self._setup.notes, *self._kept_note(), *self._checkpoint.notes),
         )
 
     def _kept_note(self) -> tuple[str, ...]:

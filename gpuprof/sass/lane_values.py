@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpuprof.isa.machine import WARP_LANES, Dim3
+from gpuprof.isa.opcodes import FLOATING, Access, Computes, opcode
 from gpuprof.sass.banks import BankNames
 from gpuprof.sass.control_dependence import Deciders
 from gpuprof.sass.dataflow import Dataflow
@@ -28,7 +29,7 @@ from gpuprof.sass.lane_value import (
     times,
 )
 from gpuprof.sass.model import Instruction, Operand, OperandKind
-from gpuprof.sass.opcodes import LOADS, guarded
+from gpuprof.sass.opcodes import guarded
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -289,9 +290,9 @@ class LaneEvaluator:
     def _result(self, site: int, register: Register, depth: int) -> Value | None:
         instruction = self.flow.graph.function.instructions[site]
         if self.flow.roles[site].writes[:1] != (register,):
-            zero = instruction.opcode in ("CS2R", "CS2UR") and instruction.operands[-1].is_zero
+            zero = opcode(instruction.opcode).computes is Computes.READ_SPECIAL and instruction.operands[-1].is_zero
             return number(0, self.warps) if zero else self._uniform_inputs(site, depth)
-        rule = _RULES.get(instruction.opcode)
+        rule = _rule(instruction.opcode)
         if rule is not None:
             value = rule(self, site, instruction, depth)
             if value is not None:
@@ -301,10 +302,8 @@ class LaneEvaluator:
     def _uniform_inputs(self, site: int, depth: int) -> Value | None:
         """Any arithmetic on values that all lanes share, and a load from one address, give what all lanes share."""
         instruction = self.flow.graph.function.instructions[site]
-        opcode = instruction.opcode
-        if opcode not in _PURE and opcode not in LOADS and not opcode.startswith("U"):
-            return None
-        if opcode == "LDSM" or guarded(instruction):
+        row = opcode(instruction.opcode)
+        if not (row.is_pure or row.access is Access.LOAD) or guarded(instruction):
             return None
         for register in self.flow.roles[site].reads:
             if register[0] in ("P", "UP"):
@@ -484,31 +483,20 @@ def _constant_load(lanes: LaneEvaluator, site: int, instruction: Instruction, de
 
 
 _Rule = Callable[[LaneEvaluator, int, Instruction, int], Value | None]
-_RULES: dict[str, _Rule] = {
-    "IMAD": _multiply_add,
-    "UIMAD": _multiply_add,
-    "IADD3": _sum,
-    "UIADD3": _sum,
-    "VIADD": _sum,
-    "UVIADD": _sum,
-    "IADD": _sum,
-    "LEA": _shift_add,
-    "ULEA": _shift_add,
-    "SHF": _shift,
-    "USHF": _shift,
-    "LOP3": _logic,
-    "ULOP3": _logic,
-    "SEL": _select,
-    "USEL": _select,
-    "MOV": _copy,
-    "UMOV": _copy,
-    "S2R": _copy,
-    "S2UR": _copy,
-    "R2UR": _copy,
-    "LDC": _constant_load,
-    "ULDC": _constant_load,
-    "LDCU": _constant_load,
-    "CS2R": _copy,
+_RULES: dict[Computes, _Rule] = {
+    Computes.MULTIPLY_ADD: _multiply_add,
+    Computes.ADD: _sum,
+    Computes.SHIFT_ADD: _shift_add,
+    Computes.FUNNEL_SHIFT: _shift,
+    Computes.LOGIC: _logic,
+    Computes.SELECT: _select,
+    Computes.MOVE: _copy,
+    Computes.READ_SPECIAL: _copy,
+    Computes.LOAD_CONSTANT: _constant_load,
 }
-#: Opcodes without side inputs, so that equal inputs give equal results.
-_PURE = frozenset((*_RULES, "IABS", "POPC", "FLO", "BREV", "PRMT", "IMNMX", "VIMNMX", "I2F", "F2I", "MUFU", "SGXT"))
+
+
+def _rule(name: str) -> _Rule | None:
+    """How the result of an integer opcode follows from its operands."""
+    row = opcode(name)
+    return None if row.computes is None or row.kind in FLOATING else _RULES.get(row.computes)

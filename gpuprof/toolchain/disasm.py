@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
 import zlib
 from pathlib import Path
 
 from gpuprof.errors import DisassemblyError
+from gpuprof.system.files import MAX_CODE_BYTES, read_regular
+from gpuprof.system.processes import run_limited
 from gpuprof.toolchain.cache import Cache, open_cache
 from gpuprof.toolchain.tools import Toolchain
 
@@ -18,11 +19,9 @@ _TIMEOUT_S = 600
 
 
 def disassemble_text(tools: Toolchain, cubin: Path, cache: Cache | None = None) -> str:
-    """``nvdisasm -c -hex -gi`` of a cubin; raises DisassemblyError, or MissingToolError without nvdisasm."""
-    try:
-        content = cubin.read_bytes()
-    except OSError as error:
-        raise DisassemblyError(f"cannot read {cubin}: {error.strerror}") from None
+    """``nvdisasm -c -hex -gi`` of a cubin; raises UnreadableFileError, DisassemblyError, or
+    MissingToolError without nvdisasm."""
+    content = read_regular(cubin, MAX_CODE_BYTES)
     nvdisasm = tools.require("nvdisasm")
     cache = cache or open_cache()
     key = hashlib.sha256(content + f"\0{nvdisasm.version} {' '.join(OPTIONS)}".encode()).hexdigest()
@@ -38,11 +37,11 @@ def disassemble_text(tools: Toolchain, cubin: Path, cache: Cache | None = None) 
 
 def _run(command: list[str], cubin: Path) -> bytes:
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL)
-    except subprocess.TimeoutExpired:
-        raise DisassemblyError(f"nvdisasm took longer than {_TIMEOUT_S} s for {cubin}") from None
+        done = run_limited(command, seconds=_TIMEOUT_S)
     except OSError as error:
         raise DisassemblyError(f"cannot start {command[0]}: {error.strerror}") from None
+    if done.timed_out:
+        raise DisassemblyError(f"nvdisasm took longer than {_TIMEOUT_S} s for {cubin} and was stopped")
     if done.returncode != 0:
         message = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
         raise DisassemblyError(f"nvdisasm cannot read {cubin}: {message.splitlines()[0] if message else 'no reason'}")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuprof.errors import DisassemblyError
+from gpuprof.system.files import MAX_CODE_BYTES, read_regular
 from gpuprof.toolchain import nvinfo
 from gpuprof.toolchain.model import Resources
 
@@ -97,12 +98,8 @@ class CubinFacts:
 
 
 def read_cubin(path: Path) -> CubinFacts:
-    """Read a cubin; raises DisassemblyError for a file that is none, or that is damaged or cut short."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise DisassemblyError(f"cannot read {path}: {error.strerror}") from None
-    return parse_cubin(data, str(path))
+    """Read a cubin; raises UnreadableFileError, or DisassemblyError for what is damaged, cut short or not a cubin."""
+    return parse_cubin(read_regular(path, MAX_CODE_BYTES), str(path))
 
 
 def parse_cubin(data: bytes, name: str) -> CubinFacts:
