@@ -180,7 +180,8 @@ class ActiveLanes:
             return None
         if first.plain and second.plain:
             sides = [value.known & 0xFFFFFFFF if unsigned else value.known for value in (first, second)]
-            return _COMPARES[word](sides[0], sides[1]).astype(np.int8)
+            truth: Truth = np.where(_COMPARES[word](sides[0], sides[1]), YES, NO).astype(np.int8)
+            return truth
         distance = add(first, times(second, -1))
         if distance.uniform:
             return self._all(OPEN)
@@ -231,7 +232,8 @@ class ActiveLanes:
         if value is None:
             return None
         if value.plain:
-            return (value.known != 0).astype(np.int8)
+            truth: Truth = np.where(value.known != 0, YES, NO).astype(np.int8)
+            return truth
         return self._all(OPEN) if value.uniform else None
 
     def _all(self, truth: int) -> Truth:
@@ -259,4 +261,3 @@ def _differ(first: Truth, second: Truth) -> Truth:
 
 
 _JOINTS: dict[str, Callable[[Truth, Truth], Truth]] = {"AND": _both, "OR": _either, "XOR": _differ}
-

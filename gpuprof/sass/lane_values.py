@@ -26,6 +26,7 @@ from gpuprof.sass.lane_value import (
     same_shape,
     shared,
     shift_right,
+    signed_word,
     times,
 )
 from gpuprof.sass.model import Instruction, Operand, OperandKind
@@ -154,7 +155,8 @@ class LaneEvaluator:
             return None
         key = (sites, register)
         if key not in self._known:
-            self._known[key] = None
+            if len(sites) > 1:  # asked again on the way round a loop; every circle goes by such a join
+                self._known[key] = None
             self._known[key] = self._joined(sites, register, depth)
         value = self._known[key]
         if value is None or value.exact:
@@ -372,20 +374,37 @@ def _multiply_add(lanes: LaneEvaluator, site: int, instruction: Instruction, dep
     if first is None or second is None or third is None:
         return None
     if "HI" in instruction.modifiers:
-        return _high_product(instruction, first, second, third)
+        return _high_product(lanes, site, instruction, (first, second, third), depth)
     shared_one = operands[0] if first.uniform else operands[1]
     found = product(first, second, lanes.name_of(site, shared_one))
     return add(found, third) if found is not None else None
 
 
-def _high_product(instruction: Instruction, first: Value, second: Value, third: Value) -> Value | None:
-    """The high word of a product: how a division by a constant begins."""
-    if not (first.plain and second.plain and third.plain) or not third.uniform or third.known.any():
+def _high_product(
+    lanes: LaneEvaluator, site: int, instruction: Instruction, values: tuple[Value, Value, Value], depth: int
+) -> Value | None:
+    """The high word of a product and a pair of registers: how a division by a constant begins."""
+    first, second, low = values
+    added = _data(instruction)[2]
+    high: Value | None = number(0, lanes.warps)
+    if added.kind is not OperandKind.REGISTER:
+        return None
+    if not added.is_zero:
+        high = lanes._register(site, ("R", added.index + 1), depth)
+    if high is None or not all(value.plain for value in (first, second, low, high)):
         return None
     unsigned = "U32" in instruction.modifiers
-    one, other = ((value.known & 0xFFFFFFFF if unsigned else value.known) for value in (first, second))
-    high = np.array([(a * b) >> 32 for a, b in zip(one.ravel().tolist(), other.ravel().tolist(), strict=True)])
-    return Value(high.reshape(one.shape).astype(np.int64), by_block=first.by_block or second.by_block)
+    columns = (first.known, second.known, low.known, high.known)
+    words = [
+        signed_word((_as(a, unsigned) * _as(b, unsigned) + (d << 32) + (c & 0xFFFFFFFF)) >> 32)
+        for a, b, c, d in zip(*(column.ravel().tolist() for column in columns), strict=True)
+    ]
+    by_block = any(value.by_block for value in values)
+    return Value(np.array(words, np.int64).reshape(first.known.shape), by_block=by_block)
+
+
+def _as(word: int, unsigned: bool) -> int:
+    return word & 0xFFFFFFFF if unsigned else word
 
 
 def _sum(lanes: LaneEvaluator, site: int, instruction: Instruction, depth: int) -> Value | None:
