@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Sequence
 
 import click
 
-import gpuprof
 from gpuprof.errors import GpuprofError
+from gpuprof.version import __version__
 
 #: command -> (module of gpuprof.cli, one line of help). The function in the module is called ``command``.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -61,7 +62,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(gpuprof.__version__, prog_name="gpuprof")
+@click.version_option(__version__, prog_name="gpuprof")
 def cli() -> None:
     """Compile, check, time and explain CUDA kernels.
 
@@ -69,11 +70,11 @@ def cli() -> None:
     """
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """The console script: run a command, print a GpuprofError as one message, end with its exit code."""
     try:
         # outside standalone mode click hands an Exit's code back instead of raising it
-        code = cli.main(standalone_mode=False, prog_name="gpuprof")
+        code = cli.main(None if arguments is None else list(arguments), standalone_mode=False, prog_name="gpuprof")
         sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
@@ -88,4 +89,9 @@ def main() -> None:
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.stderr.close()
+        sys.exit(1)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        click.echo(f"{click.style('error:', fg='red')} cannot use {error.filename}: {error.strerror}", err=True)
         sys.exit(1)

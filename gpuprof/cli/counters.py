@@ -32,7 +32,10 @@ SOURCES = ("emulated", "ncu")
 @click.option("--arch", metavar="ARCH", help="sm_89, 8.9, native ...  [default: the GPU's, else sm_89]")
 @click.option("--set", "overrides", multiple=True, metavar="NAME=VALUE", help="Replace a size or parameter.")
 @click.option("--emulate-budget", metavar="N", help="Thread instructions per emulated launch, or all (also 0).")
-@click.option("--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="A CUDA toolkit.")
+@click.option(
+    "--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="CUDA toolkit directory."
+)
+@click.option("--ccbin", metavar="PROGRAM", help="Host compiler for nvcc.")
 @export_options("json", "csv", "markdown")
 def command(config: str, **flags: Any) -> None:
     """Count what each variant of CONFIG does, under Nsight Compute's metric names.
@@ -47,12 +50,13 @@ def command(config: str, **flags: Any) -> None:
     from gpuprof.report.counter_exports import AGREEMENT_EXPORTERS, COUNTER_EXPORTERS
     from gpuprof.report.counter_table import disagreements, render_agreement, render_counters
     from gpuprof.report.exports import write_text
+    from gpuprof.results.expectations import load_experiment
 
     targets = targets_of({name: flags[name] for name in ("json_file", "csv_file", "markdown_file")})
     compared = _compared(flags["compare"])
     overrides = parse_overrides(flags["overrides"])
     options = _options(flags, whole=compared)
-    experiment = experiments.load(experiments.find_config(config), overrides=overrides, arch=options.arch)
+    experiment = load_experiment(experiments.find_config(config), overrides=overrides, arch=options.arch)
     ncu = ncu_options_of(flags, wanted=compared)
     with make_observer(quiet=takes_stdout(targets)) as observer:
         run = _count(experiment, options, ncu, observer, compared)
@@ -77,8 +81,8 @@ def _compared(text: str | None) -> bool:
 
 
 def _options(flags: Mapping[str, Any], *, whole: bool) -> RunOptions:
+    from gpuprof.arch.spelling import parse_arch
     from gpuprof.profile.options import EMULATE_BUDGET, RunOptions
-    from gpuprof.toolchain.arch_choice import parse_arch
 
     budget = flags["emulate_budget"]
     return RunOptions(
@@ -86,6 +90,7 @@ def _options(flags: Mapping[str, Any], *, whole: bool) -> RunOptions:
         devices=("emulated",),
         variants=flags["variants"],
         cuda_home=flags["cuda_home"],
+        ccbin=flags["ccbin"],
         emulate_budget=_budget(budget) if budget is not None else None if whole else EMULATE_BUDGET,
         command=("gpuprof", *sys.argv[1:]),
     )

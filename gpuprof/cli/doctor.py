@@ -13,7 +13,7 @@ import click
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from gpuprof.toolchain.checkup import Finding
+    from gpuprof.device.checkup import Finding
 
 EXIT_MISSING = 3
 _SIGNS = {"ok": ("✓", "green"), "missing": ("-", "red"), "warning": ("!", "yellow")}
@@ -27,8 +27,9 @@ _SIGNS = {"ok": ("✓", "green"), "missing": ("-", "red"), "warning": ("!", "yel
     type=click.Path(path_type=Path),
     help="List which instructions of this cubin the emulator knows, and which not.",
 )
+@click.option("--ccbin", metavar="PROGRAM", help="Host compiler for nvcc.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(cuda_home: Path | None, cubin: Path | None, as_json: bool) -> None:
+def command(cuda_home: Path | None, cubin: Path | None, ccbin: str | None, as_json: bool) -> None:
     """Tools and devices found, their versions, and how to get what is missing.
 
     Ends with 0 when kernels can be built and emulated here, with 3 when something essential is missing.
@@ -40,9 +41,9 @@ def command(cuda_home: Path | None, cubin: Path | None, as_json: bool) -> None:
         from gpuprof.cli.doctor_emulator import report_coverage
 
         sys.exit(report_coverage(tools, cubin, as_json=as_json))
-    from gpuprof.toolchain.checkup import can_emulate, check_up
+    from gpuprof.device.checkup import can_emulate, check_up
 
-    findings = check_up(tools)
+    findings = check_up(tools, ccbin)
     possible = can_emulate(findings)
     if as_json:
         data = {"emulation": possible, "findings": [asdict(finding) for finding in findings], "notes": tools.notes}

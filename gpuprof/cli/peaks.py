@@ -12,13 +12,16 @@ import click
 @click.option("--device", default="gpu:0", metavar="DEVICE", show_default=True, help="Which GPU.")
 @click.option("--stored", is_flag=True, help="Show what is kept; measure nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="A CUDA toolkit.")
-def command(device: str, stored: bool, as_json: bool, cuda_home: Path | None) -> None:
+@click.option(
+    "--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="CUDA toolkit directory."
+)
+@click.option("--ccbin", metavar="PROGRAM", help="Host compiler for nvcc.")
+def command(device: str, stored: bool, as_json: bool, cuda_home: Path | None, ccbin: str | None) -> None:
     """Measure this GPU's FP32, tensor and DRAM ceilings, and keep them for '% of peak'."""
     from dataclasses import asdict
 
     from gpuprof.device.choice import choose_devices, parse_devices
-    from gpuprof.device.cuda_info import find_gpus
+    from gpuprof.device.gpus import find_gpus
     from gpuprof.device.opening import why_no_pycuda
     from gpuprof.errors import MissingDeviceError, UsageError
     from gpuprof.profile.peaks import measure_peaks, peaks_of, store_peaks
@@ -36,7 +39,7 @@ def command(device: str, stored: bool, as_json: bool, cuda_home: Path | None) ->
         if peaks is None:
             raise MissingDeviceError(f"nothing is known of {gpu.name}: run gpuprof peaks on it")
     else:
-        builder = Builder(find_tools(cuda_home))
+        builder = Builder(find_tools(cuda_home), ccbin=ccbin)
         peaks = measure_peaks(builder, name, gpu, build_support(builder, gpu.arch or ""))
         store_peaks(peaks)
     click.echo(json.dumps(asdict(peaks), indent=2) if as_json else text_of(asdict(peaks)))

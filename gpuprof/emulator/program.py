@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from gpuprof.emulator.contract import Step
 from gpuprof.emulator.control.barriers import Batch, Fragment
-from gpuprof.emulator.control.instructions import STEPS, TERMINATORS, Terminator
+from gpuprof.emulator.control.instructions import STEPS, TERMINATORS, Terminator, wait_for_phase
 from gpuprof.emulator.memory import (
     async_copy,
     atomics,
@@ -26,47 +27,71 @@ from gpuprof.emulator.memory import (
     local_access,
     shared_access,
     shared_atomics,
+    transaction_barriers,
 )
+from gpuprof.emulator.modifiers import check_modifiers
 from gpuprof.emulator.semantics.base import TABLE, Decoded, NotCovered
 from gpuprof.emulator.semantics.fast_paths import specialise
 from gpuprof.emulator.state import special
 from gpuprof.emulator.state.faults import code_location, first_lane, lane_location
 from gpuprof.emulator.state.operands import bind_instruction
 from gpuprof.errors import EmulationError, UnknownInstructionError
+from gpuprof.isa.machine import INSTRUCTION_BYTES
+from gpuprof.isa.opcodes import OPCODES, Access, Space
 from gpuprof.sass.model import Disassembly, Instruction, Operand, OperandKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-INSTRUCTION_BYTES = 16
+    from gpuprof.sass.cfg import Graph
+
+
+Binder = Callable[[Decoded, int], Step]
+
+#: Memory and access -> what binds the opcodes that have them in the opcode table.
+_ACCESSES: dict[tuple[Space, Access], Binder] = {
+    (Space.GLOBAL, Access.LOAD): global_access.load,
+    (Space.GLOBAL, Access.STORE): global_access.store,
+    (Space.GLOBAL, Access.COPY): async_copy.copy,
+    (Space.GLOBAL, Access.ATOMIC): atomics.global_memory,
+    (Space.GLOBAL, Access.REDUCTION): atomics.global_memory,
+    (Space.GENERIC, Access.LOAD): generic_access.load,
+    (Space.GENERIC, Access.STORE): generic_access.store,
+    (Space.GENERIC, Access.ATOMIC): generic_access.atomic,
+    (Space.SHARED, Access.LOAD): shared_access.load,
+    (Space.SHARED, Access.STORE): shared_access.store,
+    (Space.SHARED, Access.MATRIX_LOAD): shared_access.load_matrix,
+    (Space.SHARED, Access.MATRIX_STORE): shared_access.store_matrix,
+    (Space.SHARED, Access.ATOMIC): shared_atomics.shared,
+    (Space.LOCAL, Access.LOAD): local_access.load,
+    (Space.LOCAL, Access.STORE): local_access.store,
+    (Space.CONSTANT, Access.LOAD): constants.load,
+}
+
+
+def _memory_opcodes() -> dict[str, Binder]:
+    places = {row.name: (row.space, row.access) for row in OPCODES.values() if row.emulated}
+    return {
+        name: _ACCESSES[space, access]
+        for name, (space, access) in places.items()
+        if space is not None and access is not None and (space, access) in _ACCESSES
+    }
+
 
 #: opcode -> memory and special-register instructions: (decoded, instruction number) -> what executes it.
-ENGINE: dict[str, Callable[[Decoded, int], Step]] = {
-    "LDG": global_access.load,
-    "STG": global_access.store,
-    "LD": generic_access.load,
-    "ST": generic_access.store,
-    "LDS": shared_access.load,
-    "STS": shared_access.store,
-    "LDSM": shared_access.load_matrix,
-    "LDL": local_access.load,
-    "STL": local_access.store,
-    "LDC": constants.load,
-    "ULDC": constants.load,
-    "LDCU": constants.load,
-    "LDGSTS": async_copy.copy,
-    "ATOMS": shared_atomics.shared,
-    "ATOMG": atomics.global_memory,
-    "ATOM": generic_access.atomic,
-    "RED": atomics.global_memory,
-    "REDG": atomics.global_memory,
+ENGINE: dict[str, Binder] = {
+    **_memory_opcodes(),
     "QSPC": generic_access.query_space,
     "LEPC": constants.load_program_counter,
     "S2R": special.read_special,
     "S2UR": special.read_special,
     "CS2R": special.read_special,
     "CS2UR": special.read_special,
+    "SYNCS": transaction_barriers.bind,
+    "ARRIVES": transaction_barriers.copies_arrive,
+    "UBLKCP": transaction_barriers.bulk_copy,
     "R2UR": special.to_uniform,
+    "ELECT": special.elect,
 }
 
 
@@ -123,6 +148,7 @@ class Program:
     def __init__(self, disassembly: Disassembly, kernel: str, arch: int) -> None:
         _load_semantics()
         self.kernel = kernel
+        self.function = disassembly.functions[kernel]
         self.arch = arch
         self.sections: dict[str, int] = {}
         self.instructions: list[Instruction] = []
@@ -145,6 +171,13 @@ class Program:
         length = min((start for start in self.sections.values() if start), default=self.end) // INSTRUCTION_BYTES
         return any(instruction.opcode in opcodes for instruction in self.instructions[:length])
 
+    @cached_property
+    def graph(self) -> Graph:
+        """Control flow of the kernel's own section."""
+        from gpuprof.sass.cfg import build_graph
+
+        return build_graph(self.function)
+
     @property
     def runs(self) -> Mapping[int, Run]:
         return self._runs
@@ -164,7 +197,7 @@ class Program:
             opcode = self.instructions[index].opcode
             if opcode == "BAR" and index != first:  # a part of a batch stops before it
                 return Run(first, tuple(steps), None, index * INSTRUCTION_BYTES)
-            if opcode in TERMINATORS:
+            if ends_run(self.instructions[index]):
                 return Run(first, tuple(steps), self._terminator(index), (index + 1) * INSTRUCTION_BYTES)
             steps.append(self._step(index))
             index += 1
@@ -179,8 +212,8 @@ class Program:
         """Why an instruction cannot be executed, or None when it can."""
         decoded, site = self._site(index)
         try:
-            if decoded.instruction.opcode in TERMINATORS:
-                TERMINATORS[decoded.instruction.opcode](decoded, site)
+            if ends_run(decoded.instruction):
+                bind_terminator(decoded, site)
             else:
                 bind_step(decoded, site)
         except _UNBOUND as reason:
@@ -190,7 +223,7 @@ class Program:
     def _terminator(self, index: int) -> Terminator:
         decoded, site = self._site(index)
         try:
-            return TERMINATORS[decoded.instruction.opcode](decoded, site)
+            return bind_terminator(decoded, site)
         except _UNBOUND as reason:
             error = self._unknown(index, _describe(reason))
 
@@ -236,11 +269,27 @@ def _describe(reason: BaseException) -> str:
     return f"its operands are not the expected ones: {type(reason).__name__}"
 
 
+def bind_terminator(decoded: Decoded, site: Site) -> Terminator:
+    """What executes an instruction that ends a straight run; raises NotCovered."""
+    check_modifiers(decoded)
+    if decoded.instruction.opcode == "SYNCS":
+        return wait_for_phase(decoded, site)
+    return TERMINATORS[decoded.instruction.opcode](decoded, site)
+
+
+def ends_run(instruction: Instruction) -> bool:
+    """Whether the instruction may send lanes elsewhere, or make them wait."""
+    if instruction.opcode == "SYNCS":
+        return transaction_barriers.is_wait(instruction.modifiers, instruction.predicate is not None)
+    return instruction.opcode in TERMINATORS
+
+
 def bind_step(decoded: Decoded, site: Site) -> Step:
     """What executes an instruction that is no terminator, its guard aside; raises NotCovered."""
     opcode = decoded.instruction.opcode
     if not decoded.instruction.understood:
         raise NotCovered("the disassembly was not understood")
+    check_modifiers(decoded)
     if opcode in STEPS:
         return STEPS[opcode](decoded, site)
     if opcode in ENGINE:

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from gpuprof.isa.machine import Dim3
+
 Number = int | float
-Dim3 = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -64,10 +65,11 @@ class BufferArgument:
 
 @dataclass(frozen=True)
 class ScalarArgument:
-    """A kernel argument passed by value; ``dtype`` is a numpy name."""
+    """A kernel argument passed by value; ``dtype`` is a numpy name, ``given`` whether the YAML says it."""
 
     value: Number
     dtype: str
+    given: bool = field(default=False, compare=False)
 
 
 Argument = BufferArgument | ScalarArgument

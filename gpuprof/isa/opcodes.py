@@ -9,8 +9,8 @@ neighbours in NVIDIA's "CUDA Binary Utilities", chapter "Instruction Set Referen
 
 What Nsight Compute counts was solved from launches recorded on an H200 (``tests/hardware``): ISETP, LOP3, SHF, FLO,
 POPC and every IMAD are integer, MOV, S2R, CS2R, S2UR, BMOV and DEPBAR misc, PRMT, BREV, SEL, PLOP3 and P2R bit, LDC
-memory, ULDC uniform, MATCH communication. Of IDP and VABSDIFF, which came in equal numbers, one is integer and one
-misc.
+memory, ULDC uniform, MATCH communication. Single opcodes were measured there by ``record_operation_classes.py``: IDP is
+integer and VABSDIFF misc, PREEXIT, ACQBULK and FENCE misc, BMMA bit, I2IP integer, WARPGROUP communication.
 """
 
 from __future__ import annotations
@@ -83,7 +83,15 @@ class Flop(str, Enum):
     HADD = "hadd"
     HMUL = "hmul"
     HFMA = "hfma"
+    FADD2 = "fadd2"  #: packed FP32, which Nsight Compute counts from sm_100 on
+    FMUL2 = "fmul2"
+    FFMA2 = "ffma2"
     UNKNOWN = "unknown"
+
+
+#: Floating-point counters that only sm_100 and later have.
+PACKED_FLOPS = (Flop.FADD2, Flop.FMUL2, Flop.FFMA2)
+FIRST_WITH_PACKED_FLOPS = 100
 
 
 class Space(str, Enum):

@@ -26,6 +26,7 @@ from gpuprof.report.ncu_table import ncu_columns
 from gpuprof.report.sentences import coverage_lines, describe_difference, head_lines
 from gpuprof.report.tables import print_columns
 from gpuprof.report.verdict import verdict
+from gpuprof.results.lookup import is_baseline
 from gpuprof.results.model import Result, Run, Status
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def render_run(run: Run, console: Console, *, sass: bool = False) -> None:
         console.print(Text(line, style="dim"))
     if run.results:
         console.print()
-        bold = [n for n, result in enumerate(run.results) if run.baseline in (result.variant, result.family)]
+        bold = [n for n, result in enumerate(run.results) if is_baseline(run, result)]
         named = label_heads(run.results, console.width)
         if VARIANT not in named and len({result.family for result in run.results}) == 1:
             console.print(Text(f"variants of {run.results[0].family}", style="dim"))
@@ -82,6 +83,7 @@ def below(run: Run) -> Iterator[tuple[str, str]]:
     yield from _verdicts(run)
     yield from _expectations(run)
     yield from _warnings(run)
+    yield from _row_notes(run)
     yield from (("dim", line) for line in coverage_lines(run))
     for note in run.notes:
         yield "dim", f"note: {note}"
@@ -89,7 +91,7 @@ def below(run: Run) -> Iterator[tuple[str, str]]:
         points = "point" if run.dropped == 1 else "points"
         yield "dim", f"where: dropped {run.dropped:,} {points}"
     if not run.complete:
-        yield "yellow", "this run was interrupted: the variants above are those that were done"
+        yield "yellow", "this run was interrupted: only the variants above completed"
 
 
 def _fastest(run: Run) -> Iterator[tuple[str, str]]:
@@ -134,7 +136,7 @@ def _expectations(run: Run) -> Iterator[tuple[str, str]]:
         if outcome.held is False:
             where = f"{outcome.variant}: " if outcome.variant else ""
             detail = f" ({outcome.detail})" if outcome.detail else ""
-            yield "red", f"expected, and not so: {where}{outcome.expression}{detail}"
+            yield "red", f"expectation failed: {where}{outcome.expression}{detail}"
     held = sum(1 for outcome in run.expectations if outcome.held)
     if run.expectations:
         undecided = sum(1 for outcome in run.expectations if outcome.held is None)
@@ -146,3 +148,9 @@ def _warnings(run: Run) -> Iterator[tuple[str, str]]:
     """Each kind of warning once, with the variants that it concerns."""
     said = ((r.variant, text) for r in run.results if r.timing is not None for text in r.timing.warnings)
     yield from (("yellow", f"warning: {line}") for line in grouped(said, len(run.results)))
+
+
+def _row_notes(run: Run) -> Iterator[tuple[str, str]]:
+    """What the compiler said and what a check cannot see: each once, with the variants that it concerns."""
+    notes = ((r.variant, text) for r in run.results for text in r.notes)
+    yield from (("yellow", f"note: {line}") for line in grouped(notes, len(run.results)))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from gpuprof.results.derived import counters_of, derived_values
@@ -18,6 +19,7 @@ from gpuprof.results.model import Counters, Result, Run, Timing
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from rich.console import Console, ConsoleOptions, RenderResult
 
 #: A ratio this near to 1 is the same: what ten repeats of one kernel on a quiet GPU differ by.
 SAME_WITHIN = 0.005
@@ -73,6 +75,10 @@ class Comparison:
     variants: tuple[VariantComparison, ...]
     notes: tuple[str, ...]
 
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The table of ``gpuprof compare``."""
+        yield from import_module("gpuprof.report.display").show_comparison(self, console, options)
+
 
 def compare_runs(before: Run, after: Run) -> Comparison:
     """Compare by variant label: those of ``after`` in their order, then those that only ``before`` has."""
@@ -117,7 +123,10 @@ def _counter_values(result: Result | None) -> Mapping[str, float]:
 def _code(before: Result | None, after: Result | None) -> str:
     if before is None or after is None or before.build is None or after.build is None:
         return "unknown"
-    return "same" if before.build.cubin_sha256 == after.build.cubin_sha256 else "different"
+    old, new = before.build, after.build
+    if old.code_sha256 and new.code_sha256:  # a cubin also holds line numbers and paths
+        return "same" if old.code_sha256 == new.code_sha256 and old.arch == new.arch else "different"
+    return "same" if old.cubin_sha256 == new.cubin_sha256 else "different"
 
 
 def _note(before: Result | None, after: Result | None, same_gpu: bool) -> str:
@@ -212,6 +221,12 @@ def _environment_notes(before: Run, after: Run) -> list[str]:
         old, new = getattr(before.environment, name), getattr(after.environment, name)
         if old != new:
             notes.append(f"{words}: {old or 'none'} before, {new or 'none'} after")
+    for name in dict.fromkeys((*before.environment.variables, *after.environment.variables)):
+        old, new = before.environment.variables.get(name), after.environment.variables.get(name)
+        if old != new:
+            notes.append(f"{name}: {old or 'not set'} before, {new or 'not set'} after")
+        else:
+            notes.append(f"{name} was set in both: {old}")
     if before.experiment != after.experiment:
         notes.append(f"experiments: {before.experiment} before, {after.experiment} after")
     return notes

@@ -9,8 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-SCHEMA_VERSION = 1
+from gpuprof.errors import MissingToolError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+SCHEMA_VERSION = 2
 Number = int | float
 
 
@@ -22,6 +30,7 @@ class Status(str, Enum):
     BUILD_FAILED = "build_failed"
     LAUNCH_FAILED = "launch_failed"
     TIMED_OUT = "timed_out"
+    UNCHECKED = "unchecked"  #: it ran, and what the reference has could not be compared
     SKIPPED = "skipped"
 
 
@@ -45,6 +54,7 @@ class Environment:
     temperature_c: Number | None = None
     throttle_reasons: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)  #: NVCC_APPEND_FLAGS and NVCC_PREPEND_FLAGS, where set
 
 
 @dataclass(frozen=True)
@@ -65,6 +75,7 @@ class BuildFacts:
     dynamic_shared_bytes: int | None = None
     arch: str = ""
     kernel: str = ""  #: demangled
+    code_sha256: str = ""  #: of the kernel's machine code alone, without names, lines and padding
 
 
 @dataclass(frozen=True)
@@ -138,12 +149,15 @@ class Difference:
     buffer: str
     index: tuple[int, ...]
     got: float | int | str
-    want: float | int | str
+    expected: float | int | str
 
 
 @dataclass(frozen=True)
 class Verification:
-    """``verdict``: ``ok``, ``differs``, ``unchecked``; ``why`` gives the source of the tolerance, or why unchecked."""
+    """``verdict``: ``ok``, ``differs``, ``unchecked``; ``why`` gives the source of the tolerance, or why unchecked.
+
+    ``wrong`` includes the ``never_written`` elements: those that the reference has and no launch stored to.
+    """
 
     verdict: str
     max_abs: float | None
@@ -156,6 +170,9 @@ class Verification:
     picture: tuple[str, ...] = ()
     first_difference: Difference | None = None
     output_sha256: Mapping[str, str] = field(default_factory=dict)
+    never_written: int = 0
+    where_unwritten: str = ""
+    notes: tuple[str, ...] = ()  #: what the check cannot see: a tolerance wider than a term
 
 
 @dataclass(frozen=True)
@@ -181,6 +198,7 @@ class Result:
     work_bytes: float | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
     same_code_as: str | None = None
+    notes: tuple[str, ...] = ()  #: what the compiler said, and what the check cannot see
     fingerprint: str = ""  #: of code, inputs, checks and device: ``--resume`` keeps a row whose fingerprint still holds
 
 
@@ -210,3 +228,31 @@ class Run:
     notes: tuple[str, ...] = ()
     identifier: str = ""
     schema_version: int = SCHEMA_VERSION
+
+    def __getitem__(self, label: str) -> Result:
+        """The row of a variant by its label; raises KeyError."""
+        for result in self.results:
+            if result.variant == label:
+                return result
+        raise KeyError(label)
+
+    def to_dataframe(self) -> DataFrame:
+        """One row per variant with the columns of ``--csv``; needs pandas (extra ``notebook``)."""
+        try:
+            import pandas
+        except ImportError:
+            raise MissingToolError("to_dataframe needs pandas: pip install '.[notebook]'") from None
+        head, rows = _display("run_rows")(self)
+        return pandas.DataFrame(rows, columns=head)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from _display("show_run")(self, console, options)
+
+    def _repr_html_(self) -> str:
+        page: str = _display("run_page")(self)
+        return page
+
+
+def _display(name: str) -> Any:
+    """A function of the room above that shows values; looked up when a value is shown, so that data stays below."""
+    return getattr(import_module("gpuprof.report.display"), name)

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpuprof.isa.constant_bank import BankNames
 from gpuprof.isa.machine import WARP_LANES, Dim3
 from gpuprof.isa.opcodes import FLOATING, Access, Computes, opcode
-from gpuprof.sass.banks import BankNames
 from gpuprof.sass.control_dependence import Deciders
 from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.def_use import Register

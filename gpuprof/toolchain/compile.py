@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -14,13 +15,14 @@ from pathlib import Path
 from gpuprof.errors import BuildError, GpuprofError
 from gpuprof.system.cleanup import temporary_folder
 from gpuprof.system.processes import run_limited
-from gpuprof.toolchain import manifest, nvcc
+from gpuprof.toolchain import manifest, nvcc, prelude
 from gpuprof.toolchain.cache import Cache, write_atomically
 from gpuprof.toolchain.diagnostics import Failure, explain
 from gpuprof.toolchain.elf import read_cubin
 from gpuprof.toolchain.manifest import Entry, FileHashes
 from gpuprof.toolchain.nvcc import Unit
 from gpuprof.toolchain.process import Finished, Processes
+from gpuprof.toolchain.refused_flags import refused_flag
 from gpuprof.toolchain.tools import Tool, Toolchain, wheel_folders
 
 
@@ -119,6 +121,9 @@ class Compiler:
         That an instance stands in the source is known only when nvcc refuses a second one: its spelling there may
         differ, and may come out of a macro or a header. Several instances fail, and are then built one by one.
         """
+        refused = refused_flag(unit.flags, os.environ)
+        if refused is not None:
+            raise BuildError(refused)
         command = self._command(unit, work, arguments)
         try:
             return unit, command, self._run(command, unit, work)
@@ -135,6 +140,12 @@ class Compiler:
             source = work / nvcc.UNIT_NAME
             source.write_text(text, encoding="utf-8", errors="surrogateescape")
         host = ["-ccbin", self._ccbin] if self._ccbin else []
+        fixed = prelude.constants(unit)
+        if fixed:
+            header = work / prelude.NAME
+            header.write_text(prelude.text_of(fixed), encoding="utf-8")
+            host += ["-include", str(header)]
+            unit = replace(unit, defines=tuple(each for each in unit.defines if each not in fixed))
         command = nvcc.command_line(self._tools.require("nvcc"), unit, [*arguments, *host], links)
         return [*command, "-o", "unit.out", "-x", "cu", str(source)]
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from gpuprof.cli.run import parse_budget
-from gpuprof.device.cuda_info import find_gpus
+from gpuprof.device.gpus import find_gpus
 from gpuprof.errors import UsageError
 
 SMALL = ["--set", "M=64", "--set", "N=48", "--set", "K=40", "--device", "emulated"]
@@ -148,7 +148,7 @@ def test_exit_codes_and_reasons(faulty: Path) -> None:
     assert run_faulty(faulty, "good").returncode == 0
     differs = run_faulty(faulty, "good", "bad")
     assert differs.returncode == 1
-    assert "32 of 64" in differs.stdout
+    assert "never written: 32 elements" in differs.stdout
     assert "bottom edge" in differs.stdout or "stripe" in differs.stdout or "right edge" in differs.stdout
     mismatch = run_faulty(faulty, "wrong")
     assert mismatch.returncode == 2

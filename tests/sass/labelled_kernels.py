@@ -12,6 +12,7 @@ import re
 import sys
 import tempfile
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 from gpuprof.isa.machine import Dim3
@@ -56,7 +57,7 @@ class Verdict:
 def labels_of(source: Path) -> list[Label]:
     lines = source.read_text(encoding="utf-8").splitlines()
     found = []
-    for line, following in zip(lines, lines[1:], strict=False):
+    for line, following in pairwise(lines):
         if match := _LABEL.match(line):
             name = _NAME.match(following)
             assert name, f"{source.name}: no kernel behind {line}"
@@ -81,7 +82,9 @@ def verdicts(source: Path, arch: str) -> list[Verdict]:
         cubin = compile_cubin(source, arch, Path(folder))
         code = parse_disassembly(disassemble(cubin))
         facts = read_cubin(cubin)
-    parameters = {name: tuple((one.offset, one.size) for one in kernel.parameters) for name, kernel in facts.kernels.items()}
+    parameters = {
+        name: tuple((one.offset, one.size) for one in kernel.parameters) for name, kernel in facts.kernels.items()
+    }
     found = []
     for label in labels_of(source):
         analysis = analyse(

@@ -13,7 +13,9 @@ def test_there_are_enough_kernels_of_either_kind() -> None:
     assert sum(not label.expect for label in labels) >= 60
 
 
-@pytest.mark.parametrize("arch", ["sm_89", *(pytest.param(arch, marks=pytest.mark.slow) for arch in ARCHS if arch != "sm_89")])
+@pytest.mark.parametrize(
+    "arch", ["sm_89", *(pytest.param(arch, marks=pytest.mark.slow) for arch in ARCHS if arch != "sm_89")]
+)
 def test_precision_and_recall(arch: str) -> None:
     """What nvcc makes of a kernel differs between its versions, so that single kernels may fall out."""
     results = [verdict for source in SOURCES for verdict in verdicts(source, arch)]

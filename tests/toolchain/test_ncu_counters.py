@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpuprof.device.jobs import BufferReference, KernelCall
+from gpuprof.isa.ncu_metrics import TIME
 from gpuprof.profile.ncu.counters import profiled, with_ncu
 from gpuprof.profile.ncu.jobs import JobLaunches, report_of
 from gpuprof.results.json import read_run
-from gpuprof.results.metrics import TIME
 from gpuprof.results.model import Counters
 from gpuprof.toolchain.ncu_csv import NcuLaunch, parse_ncu_rules
 
@@ -59,7 +59,7 @@ def test_timed_launches_add_up_and_shares_are_weighted_by_time() -> None:
         "smsp__inst_executed.sum": 17,
         "sm__throughput.avg.pct_of_peak_sustained_elapsed": 35.0,
     }
-    assert counters.unavailable == {"a__b_ratio": "2 launches: no value of them all"}
+    assert counters.unavailable == {"a__b_ratio": "2 launches: cannot be combined"}
     assert counters.blocks_total == 4 + 6
 
 

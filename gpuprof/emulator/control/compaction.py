@@ -64,14 +64,16 @@ def run_part(batch: Batch, part: Part, program: Program, stop: int, run: RunFrag
         list(small.uniform_predicates),
         list(small.barriers),
         list(small.restored),
+        list(small.returns),
     )
     fragment = part.fragment
     mask = take(fragment.mask, part.rows, part.warps)
     small.push(fragment.pc, mask, fragment.steps)
     _move_waiting(batch, small, part)
+    phases = batch.phases[0]
     run(small, program, stop)
     _scatter_files(batch, small, part, before)
-    _return_lanes(batch, small, part)
+    _return_lanes(batch, small, part, completed=batch.phases[0] > phases)
 
 
 def _move_waiting(batch: Batch, small: Batch, part: Part) -> None:
@@ -104,7 +106,7 @@ def gather(batch: Batch, rows: Array, warps: Array) -> Batch:
     small.warp_numbers = warps if batch.warp_numbers is None else batch.warp_numbers[rows]
     small.rows = (rows if batch.rows is None else batch.rows[rows, 0, 0]).reshape(-1, 1, 1)
     small.lane_numbers = take(batch.lane_numbers, rows, warps)
-    for name in ("registers", "uniforms", "predicates", "uniform_predicates", "barriers", "restored"):
+    for name in ("registers", "uniforms", "predicates", "uniform_predicates", "barriers", "restored", "returns"):
         setattr(small, name, _take_all(getattr(batch, name), rows, warps))
     small.thread_values = {name: take(value, rows, warps) for name, value in batch.thread_values.items()}
     small.block_values = {name: take(value, rows, warps) for name, value in batch.block_values.items()}
@@ -148,6 +150,7 @@ def _scatter_files(batch: Batch, small: Batch, part: Part, before: tuple[list[Ar
         (batch.uniform_predicates, small.uniform_predicates),
         (batch.barriers, small.barriers),
         (batch.restored, small.restored),
+        (batch.returns, small.returns),
     )
     for (large_file, small_file), old_file in zip(files, before, strict=True):
         for index, value in enumerate(small_file):
@@ -155,9 +158,12 @@ def _scatter_files(batch: Batch, small: Batch, part: Part, before: tuple[list[Ar
                 large_file[index] = put(batch, large_file[index], value, part.rows, part.warps)
 
 
-def _return_lanes(batch: Batch, small: Batch, part: Part) -> None:
-    """Fragments and waiting lanes of the part become the batch's again; exits are seen by its barriers."""
-    from gpuprof.emulator.control.barriers import leave, release
+def _return_lanes(batch: Batch, small: Batch, part: Part, *, completed: bool) -> None:
+    """Fragments and waiting lanes of the part become the batch's again; exits are seen by its barriers.
+
+    ``completed``: a phase of an mbarrier was completed in the part, for which others may wait.
+    """
+    from gpuprof.emulator.control.barriers import PHASE_SLOT, leave, release
 
     none = np.zeros((1, 1, 1), bool)
     for fragment in small.fragments:
@@ -177,7 +183,10 @@ def _return_lanes(batch: Batch, small: Batch, part: Part) -> None:
         else:
             batch.waits.append(Waiting(wait.slot, wait.pc, mask, wait.steps))
     gone = np.logical_and(take(batch.live, part.rows, part.warps), ~small.live)
-    if gone.any():
-        leave(batch, put(batch, none, np.broadcast_to(gone, (len(part.rows), 1, WARP)), part.rows, part.warps))
-    for slot in slots:
+    for pc, lanes in small.exits.items():
+        ended = np.logical_and(gone, lanes)
+        if ended.any():
+            mask = np.broadcast_to(ended, (len(part.rows), 1, WARP))
+            leave(batch, put(batch, none, mask, part.rows, part.warps), pc)
+    for slot in (slots - {PHASE_SLOT}) | ({PHASE_SLOT} if completed else set()):
         release(batch, slot)

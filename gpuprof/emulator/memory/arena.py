@@ -31,6 +31,8 @@ _RESERVED_BYTES = 4 << 30
 _LEAST_BYTES = 128 << 20
 _ALIGNMENT = 512
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
+#: Words of the shadow that are looked at in one go.
+_SHADOW_PIECE = 1 << 20
 _PUNCH_HOLE = getattr(mmap, "MADV_REMOVE", 9)
 
 
@@ -42,6 +44,24 @@ class Region:
     end: int
 
 
+@dataclass(frozen=True)
+class ArrayName:
+    """What a user calls a buffer: its name, and its shape in elements of ``itemsize`` bytes."""
+
+    name: str
+    itemsize: int
+    shape: tuple[int, ...]
+
+    def element(self, offset: int) -> str:
+        """``A[1024, 0]`` for a byte offset from the start; the first index may lie outside of the shape."""
+        flat = offset // self.itemsize
+        indices: list[int] = []
+        for extent in reversed(self.shape[1:]):
+            indices.insert(0, flat % extent if extent else 0)
+            flat //= max(extent, 1)
+        return f"{self.name}[{', '.join(str(index) for index in (flat, *indices))}]"
+
+
 class Arena:
     """Buffers by virtual address. ``capacity_bytes`` limits the sum of what is allocated.
 
@@ -51,6 +71,7 @@ class Arena:
     def __init__(self, capacity_bytes: int = 2 << 30) -> None:
         self.capacity_bytes = capacity_bytes
         self.used_bytes = 0
+        self.names: dict[int, ArrayName] = {}  #: by address, for messages
         self.heap: Heap | None = None  #: of device-side malloc, made when a kernel first asks
         self._starts: list[int] = []
         self._regions: list[Region] = []
@@ -81,6 +102,7 @@ class Arena:
         index = self._starts.index(address - GLOBAL_BASE)
         region = self._regions.pop(index)
         del self._starts[index]
+        self.names.pop(address, None)
         self.used_bytes -= region.end - region.start
         _release(self._memory, region.start, region.end)
         _release(self._shadow, region.start >> 2, (region.end + 3) >> 2)
@@ -96,11 +118,33 @@ class Arena:
         self.written[offset >> 2 : (offset + nbytes + 3) >> 2] = 0
 
     def written_bytes(self, address: int, nbytes: int) -> NDArray[np.bool_]:
-        """Per byte of a buffer: whether a kernel stored there."""
+        """Per byte of a buffer: whether a kernel stored there. Made piece by piece: one byte of memory per byte."""
+        first = (address - GLOBAL_BASE) >> 2
+        result = np.empty(-(-nbytes // 4) * 4, np.bool_)
+        for start in range(0, result.size // 4, _SHADOW_PIECE):
+            words = self.written[first + start : first + min(start + _SHADOW_PIECE, result.size // 4)]
+            bits = np.unpackbits(words[:, None], axis=1, bitorder="little")[:, :4]
+            result[4 * start : 4 * start + bits.size] = bits.reshape(-1)
+        return result[:nbytes]
+
+    def mark_written(self, address: int, nbytes: int) -> None:
+        """Take a buffer as stored to throughout, as a memset does."""
         offset = address - GLOBAL_BASE
-        words = self.written[offset >> 2 : (offset + nbytes + 3) >> 2]
-        bits = np.unpackbits(words[:, None], axis=1, bitorder="little")[:, :4]
-        return bits.reshape(-1)[:nbytes].astype(bool)
+        self.written[offset >> 2 : (offset + nbytes) >> 2] = 15
+        if nbytes & 3:
+            self.written[(offset + nbytes) >> 2] = (1 << (nbytes & 3)) - 1
+
+    def count_written(self, address: int, nbytes: int) -> int:
+        """How many bytes of a buffer a kernel stored to; looks at the shadow in pieces."""
+        first, end = address - GLOBAL_BASE, address - GLOBAL_BASE + nbytes
+        total = 0
+        for start in range(first >> 2, (end + 3) >> 2, _SHADOW_PIECE):
+            words = self.written[start : min(start + _SHADOW_PIECE, (end + 3) >> 2)]
+            whole = int(np.count_nonzero(words == 15))
+            total += 4 * whole
+            if whole < np.count_nonzero(words):
+                total += sum(int(np.count_nonzero(words & bit)) for bit in (1, 2, 4, 8)) - 4 * whole
+        return total
 
     def region_of(self, offset: int) -> Region | None:
         """The live buffer that holds byte ``offset``."""
@@ -126,12 +170,16 @@ class Arena:
         region = min(self._regions, key=lambda region: max(region.start - offset, offset - region.end + 1, 0))
         size = region.end - region.start
         if offset >= region.end:
-            distance = f"{offset - region.end:,} bytes behind the end"
+            distance = f"{offset - region.end:,} bytes past the end"
         elif offset < region.start:
             distance = f"{region.start - offset:,} bytes before the start"
         else:
             distance = f"{offset - region.start:,} bytes into it, across the end"
-        return f"the nearest buffer has {size:,} bytes at 0x{GLOBAL_BASE + region.start:x}: {distance}"
+        named = self.names.get(GLOBAL_BASE + region.start)
+        if named is None:
+            return f"the nearest buffer has {size:,} bytes at 0x{GLOBAL_BASE + region.start:x}: {distance}"
+        shape = f"{list(named.shape)}, {size:,} bytes"
+        return f"{named.element(offset - region.start)}, {distance} of {named.name} ({shape})"
 
     def _gap(self, nbytes: int) -> int | None:
         """The first place with room for ``nbytes`` and guard zones on both sides."""

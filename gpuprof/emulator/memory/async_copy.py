@@ -49,7 +49,7 @@ def copy(decoded: Decoded, index: int) -> Step:
 
     def execute(lanes: LaneState) -> None:
         addresses = target(lanes)
-        shared_place.check(lanes, addresses, lanes.shared.limit)
+        shared_place.check_shared(lanes, addresses)
         if condition is None:
             offsets, data = source.read(lanes)
             counting.count(lanes, addresses, offsets, lanes.mask)

@@ -131,7 +131,7 @@ class _Windows:
 
     def shared(self, lanes: LaneState, addresses: Array) -> Array:
         places = np.bitwise_and(addresses, _LOW).astype(np.int64)
-        self._shared.check(lanes, places, lanes.shared.limit)
+        self._shared.check_shared(lanes, places)
         issued, passes, ideal = self._shared_count.measure(lanes, places)
         counters = lanes.counters
         counters.shared[self._index] += issued
@@ -142,7 +142,7 @@ class _Windows:
 
     def local(self, lanes: LaneState, addresses: Array) -> Array:
         places = np.bitwise_and(addresses, _LOW).astype(np.int64)
-        self._local.check(lanes, places, lanes.local.limit)
+        self._local.check_local(lanes, places)
         lanes.counters.local[self._index] += self._local_count.issued(lanes, places)
         result: Array = places
         return result

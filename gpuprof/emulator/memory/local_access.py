@@ -67,7 +67,7 @@ def load(decoded: Decoded, index: int) -> Step:
 
     def execute(lanes: LaneState) -> None:
         addresses = address(lanes)
-        place.check(lanes, addresses, lanes.local.limit)
+        place.check_local(lanes, addresses)
         counting.count(lanes, addresses)
         put(lanes, target, fetch(lanes, addresses, width, signed))
 
@@ -83,7 +83,7 @@ def store(decoded: Decoded, index: int) -> Step:
 
     def execute(lanes: LaneState) -> None:
         addresses = address(lanes)
-        place.check(lanes, addresses, lanes.local.limit)
+        place.check_local(lanes, addresses)
         counting.count(lanes, addresses)
         write(lanes, addresses, take_source(lanes, source, width), width)
 

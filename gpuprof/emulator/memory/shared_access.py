@@ -73,7 +73,7 @@ class SharedPlaces:
         known = lanes.memo.get(self._index)
         if known is None or known[0] is not first or known[1] is not second or known[2] is not lanes.mask:
             addresses = self._address(lanes)
-            self._place.check(lanes, addresses, lanes.shared.limit)
+            self._place.check_shared(lanes, addresses)
             known = (first, second, lanes.mask, addresses, self._count.measure(lanes, addresses))
             lanes.memo[self._index] = known
         self._count.add(lanes, known[4])
@@ -124,6 +124,37 @@ def load_matrix(decoded: Decoded, index: int) -> Step:
         for matrix in range(matrices):
             rows = addresses[:, :, 8 * matrix : 8 * matrix + 8]
             lanes.set_u32_next(target, matrix, _matrix(lanes, rows, transposed))
+
+    return execute
+
+
+def store_matrix(decoded: Decoded, index: int) -> Step:
+    """STSM.16.M88 and .MT88: as ``load_matrix``, the other way."""
+    if not decoded.has("M88", "MT88") or not decoded.has("16"):
+        raise NotCovered("STSM other than .16.M88 and .16.MT88")
+    matrices = next((int(word) for word in ("2", "4") if decoded.has(word)), 1)
+    transposed, source = decoded.has("MT88"), decoded.operands[-1]
+
+    def rule(addresses: Int64, mask: Bool) -> Int64:
+        return memory_access.matrix_wavefronts(addresses, mask, matrices)
+
+    def ideal(mask: Bool) -> Int64:
+        return np.asarray(mask.any(axis=1) * matrices)
+
+    places = SharedPlaces(decoded, index, 16, "write", WavefrontMemo(rule, ideal))
+    lane = np.arange(WARP)
+
+    def execute(lanes: LaneState) -> None:
+        addresses = np.broadcast_to(places.get(lanes), (lanes.block_count, lanes.warp_count, WARP))
+        for matrix in range(matrices):
+            rows = addresses[:, :, 8 * matrix : 8 * matrix + 8]
+            value = lanes.u32_next(source, matrix)
+            if not transposed:
+                write(lanes, rows[:, :, lane // 4] + 4 * (lane % 4), (value,), 4)
+                continue
+            write(lanes, rows[:, :, 2 * (lane % 4)] + 2 * (lane // 4), (value,), 2)
+            high = np.right_shift(value, np.uint32(16))
+            write(lanes, rows[:, :, 2 * (lane % 4) + 1] + 2 * (lane // 4), (high,), 2)
 
     return execute
 

@@ -241,7 +241,7 @@ def shared_accesses(case: Case) -> Iterator[Found]:
             "bank conflict",
             (58 if number else 28) + 10 * case.depth(indices[0]) + min(20, 20 * needed / least / 8),
             indices,
-            f"{mnemonic} with {needed} wavefronts, {least} without bank conflicts{_UNKNOWN_BLOCK if by_block else ''}",
+            f"{mnemonic} with {needed} wavefronts ({least} without bank conflicts){_UNKNOWN_BLOCK if by_block else ''}",
             "pad the rows of the tile by one element (or 4 for 128-bit access), or swizzle the column",
             each=needed - least,
             unit="wavefronts",

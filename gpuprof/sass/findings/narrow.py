@@ -28,7 +28,7 @@ def narrow_loads(case: Case) -> Iterator[Found]:
                     "narrow load",
                     weight + 10 * loop.depth,
                     sorted(hits),
-                    f"32-bit {space.value} loads of consecutive words where {8 * width}-bit loads would do",
+                    f"32-bit {space.value} loads of consecutive words instead of {8 * width}-bit loads",
                     f"read float{width // 4} values: base, lanes and loop step are multiples of {width} bytes",
                     each=fewer,
                     unit="issue cycles",
