@@ -79,3 +79,14 @@ def test_no_code_cache_is_named_where_none_was_measured() -> None:
     body = "\n".join(["MOV R0, RZ", ".L_x_0:", *["FFMA R4, R5, R6, R7"] * 2100])
     text = body + "\nIADD3 R0, R0, 0x1, RZ\nISETP.NE.AND P0, PT, R0, 0x5, PT\n@P0 BRA `(.L_x_0)\nEXIT"
     assert analysed(text, "sm_89").findings == ()
+
+
+def test_a_loop_larger_than_the_measured_code_cache_is_said() -> None:
+    from tests.sass.sass_tools import analysed
+
+    body = "\n".join(["MOV R0, RZ", ".L_x_0:", *["FFMA R4, R5, R6, R7"] * 2100])
+    text = body + "\nIADD3 R0, R0, 0x1, RZ\nISETP.NE.AND P0, PT, R0, 0x5, PT\n@P0 BRA `(.L_x_0)\nEXIT"
+    (found,) = analysed(text, "sm_90").findings
+    assert found.kind == "large loop"
+    assert "33648 bytes" in found.sentence
+    assert "measured on an H200" in found.sentence
