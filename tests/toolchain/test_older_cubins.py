@@ -52,9 +52,7 @@ def test_the_facts_of_a_cubin_do_not_depend_on_its_elf_format(folder: Path, name
 
 
 @pytest.mark.parametrize("name", CUBINS)
-def test_a_cubin_of_any_toolkit_runs_on_the_emulator(
-    folder: Path, name: str, tmp_path: Path
-) -> None:
+def test_a_cubin_of_any_toolkit_runs_on_the_emulator(folder: Path, name: str, tmp_path: Path) -> None:
     np.save(tmp_path / "expected.npy", expected())
     config = tmp_path / "older.yaml"
     config.write_text(f"""
