@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpuprof.cli.export_options import export_options, takes_stdout, targets_of
+from gpuprof.cli.export_options import columns_option, export_options, takes_stdout, targets_of
 from gpuprof.cli.ncu_options import ncu_options, ncu_options_of
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ SOURCES = ("emulated", "ncu")
     "--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="CUDA toolkit directory."
 )
 @click.option("--ccbin", metavar="PROGRAM", help="Host compiler for nvcc.")
+@columns_option
 @export_options("json", "csv", "markdown")
 def command(config: str, **flags: Any) -> None:
     """Count what each variant of CONFIG does, under Nsight Compute's metric names.
@@ -46,6 +47,7 @@ def command(config: str, **flags: Any) -> None:
     from gpuprof import experiment as experiments
     from gpuprof.cli.run_progress import make_observer
     from gpuprof.experiment.overrides import parse_overrides
+    from gpuprof.report.column_choice import parse_columns
     from gpuprof.report.console import make_console
     from gpuprof.report.counter_exports import AGREEMENT_EXPORTERS, COUNTER_EXPORTERS
     from gpuprof.report.counter_table import disagreements, render_agreement, render_counters
@@ -64,7 +66,7 @@ def command(config: str, **flags: Any) -> None:
         if compared:
             render_agreement(run, make_console())
         else:
-            render_counters(run, make_console(), lines=flags["by_line"])
+            render_counters(run, make_console(), lines=flags["by_line"], columns=parse_columns(flags["columns"]))
     for kind, target in targets.items():
         write_text((AGREEMENT_EXPORTERS if compared else COUNTER_EXPORTERS)[kind](run), target)
     sys.exit(_exit_code(run, disagreements(run) if compared else 0, ncu is not None))

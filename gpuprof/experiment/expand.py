@@ -105,6 +105,8 @@ class Expander:
             dropped=dropped,
             arch=self._yaml_arch,
             iters=model.iters,
+            columns=tuple(model.columns),
+            values=references.own_values(model, self.collector, variants, self._values),
         )
 
     def _too_many(self) -> bool:

@@ -202,3 +202,5 @@ class Experiment:
     dropped: int = 0
     arch: str | None = None
     iters: int | None = None
+    columns: tuple[str, ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict)  #: name -> expression over values of a result

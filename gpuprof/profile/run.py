@@ -165,6 +165,7 @@ class _Conductor:
             self._reader.close()
         self._finish_unread()
         run = self.snapshot(complete=len(self._final) == len(self._variants))
+        run = self._with_own_values(run)
         run = replace(run, expectations=self._expectations(run), environment=self._watched(run.environment))
         self._checkpoint.write(run)
         return run
@@ -375,6 +376,14 @@ class _Conductor:
         return result_rows.with_clocks(
             environment, self._setup.before, self._clocks, self._setup.monitor.read(), self._throttled
         )
+
+    def _with_own_values(self, run: Run) -> Run:
+        run = replace(run, columns=self._experiment.columns)
+        if not self._experiment.values:
+            return run
+        from gpuprof.results.expectations import with_own_values
+
+        return replace(run, results=with_own_values(self._experiment, run.results))
 
     def _expectations(self, run: Run) -> tuple[ExpectationOutcome, ...]:
         if not self._experiment.expect:
