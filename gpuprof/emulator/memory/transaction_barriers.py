@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.contract import WARP, Step
+from gpuprof.emulator.contract import WARP, Decoded, NotCovered, Step
 from gpuprof.emulator.memory.addresses import WindowPlace, memory_operand, narrow_address
 from gpuprof.emulator.memory.arena import GLOBAL_BASE
-from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.emulator.state.faults import first_lane, lane_location, memory_fault
 from gpuprof.emulator.state.operands import bind_alone
 from gpuprof.errors import EmulationError
@@ -28,7 +27,7 @@ from gpuprof.sass.model import Operand, OperandKind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.control.barriers import Batch
+    from gpuprof.emulator.contract import Batch
 
     Array = NDArray[Any]
     Bool = NDArray[np.bool_]
@@ -158,7 +157,7 @@ def _change(lanes: Batch, decoded: Decoded, places: Array, arrivals: Array, expe
         done, memory[place] = _settled(word, pending)
         completed = completed or done
     if completed:
-        _wake(lanes)
+        lanes.complete_phase()
     return before
 
 
@@ -175,13 +174,6 @@ def _settled(word: int, pending: int) -> tuple[bool, int]:
     if rest >> _BYTES_AT & _BYTES:
         return False, rest  # all arrived (0), bytes are still to come
     return True, (rest | (word >> _EXPECTED_AT & _COUNT) << _PENDING_AT) ^ 1 << _PHASE_AT
-
-
-def _wake(lanes: Batch) -> None:
-    from gpuprof.emulator.control.barriers import PHASE_SLOT, release
-
-    lanes.phases[0] += 1
-    release(lanes, PHASE_SLOT)
 
 
 def phase_done(decoded: Decoded) -> Callable[[Batch], Bool]:
@@ -238,7 +230,7 @@ def bulk_copy(decoded: Decoded, index: int) -> Step:
             done, words[row, at >> 3] = _settled(word, pending or _COUNT + 1)
             completed = completed or done
         if completed:
-            _wake(lanes)
+            lanes.complete_phase()
 
     return execute
 
