@@ -1,4 +1,4 @@
-"""Integer addition, multiply-add, comparison, minimum and maximum (facts: SASS notes, integer table).
+"""Integer addition, multiply-add, comparison, minimum and maximum.
 
 All arithmetic is modulo 2^32 on uint32 arrays, which numpy wraps without a warning; carries go through uint64.
 """
@@ -9,6 +9,7 @@ All arithmetic is modulo 2^32 on uint32 arrays, which numpy wraps without a warn
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
