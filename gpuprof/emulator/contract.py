@@ -44,6 +44,8 @@ if TYPE_CHECKING:
     F64 = NDArray[np.float64]
 
 WARP = WARP_LANES
+#: Where code lies in the address space.
+CODE_BASE = 0x7D00_0000_0000
 
 
 class NotCovered(Exception):
@@ -317,6 +319,9 @@ class Code(Protocol):
     def runs(self) -> Mapping[int, StraightCode]: ...
     def run_at(self, pc: int) -> StraightCode: ...
     def location(self, index: int) -> CodeLocation: ...
+    def address_of(self, symbol: str) -> int | None:
+        """Where a symbol stands that the code names; None where nobody knows."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -340,10 +345,17 @@ class Site:
                 return self.section + int(operand.value)
             if operand.name in self.program.sections:
                 return self.program.sections[operand.name]
+            address = self.program.address_of(operand.name)
+            if address is not None:
+                return address - CODE_BASE
         elif operand.kind is OperandKind.IMMEDIATE:
             relative = self.instruction.opcode in ("BRX", "CALL", "RET")
             return int(operand.value or 0) + (self.next if relative else self.section)
         raise NotCovered(f"target {operand.text}")
+
+    def holds(self, pc: int) -> bool:
+        """Whether it is a program counter of this code, as against one of the device runtime."""
+        return 0 <= pc < self.program.end and pc % INSTRUCTION_BYTES == 0
 
 
 # -- the launch -----------------------------------------------------------------------------------------------------

@@ -33,6 +33,7 @@ from gpuprof.emulator.semantics.fast_paths import specialise
 from gpuprof.emulator.state import special
 from gpuprof.emulator.state.faults import code_location
 from gpuprof.emulator.state.operands import bind_instruction, bound
+from gpuprof.emulator.state.symbols import with_addresses
 from gpuprof.errors import EmulationError, UnknownInstructionError
 from gpuprof.isa.machine import INSTRUCTION_BYTES
 from gpuprof.isa.opcodes import OPCODES, Access, Space
@@ -94,9 +95,19 @@ ENGINE: dict[str, Binder] = {
 
 
 class Program:
-    """All code of a cubin, with the kernel's section first. Program counters count from there."""
+    """All code of a cubin, with the kernel's section first. Program counters count from there.
 
-    def __init__(self, disassembly: Disassembly, kernel: str, arch: int) -> None:
+    ``locate`` gives the address of a symbol that instructions name (a variable, a function of the runtime); without it
+    such an instruction has no value.
+    """
+
+    def __init__(
+        self,
+        disassembly: Disassembly,
+        kernel: str,
+        arch: int,
+        locate: Callable[[str, Program], int] | None = None,
+    ) -> None:
         _load_semantics()
         self.kernel = kernel
         self.function = disassembly.functions[kernel]
@@ -110,6 +121,11 @@ class Program:
         self.end = len(self.instructions) * INSTRUCTION_BYTES
         self._runs: dict[int, StraightCode] = {}
         self._lock = Lock()
+        self._locate = locate
+
+    def address_of(self, symbol: str) -> int | None:
+        """Where a symbol stands that the code names; None where nobody knows."""
+        return None if self._locate is None else self._locate(symbol, self)
 
     def _append(self, name: str, instructions: tuple[Instruction, ...]) -> None:
         start = len(self.instructions) * INSTRUCTION_BYTES
@@ -155,7 +171,7 @@ class Program:
         raise EmulationError("the code ends without EXIT", self.location(index - 1))
 
     def _site(self, index: int) -> tuple[Decoded, Site]:
-        instruction = bind_instruction(self.instructions[index])
+        instruction = bind_instruction(with_addresses(self.instructions[index], self.address_of))
         site = Site(index, index * INSTRUCTION_BYTES, self._starts[index], instruction, self)
         return Decoded(instruction, self.arch), site
 

@@ -24,7 +24,6 @@ from gpuprof.emulator.memory import transaction_barriers
 from gpuprof.emulator.state.faults import first_lane, lane_location
 from gpuprof.emulator.state.operands import FALSE, TRUE, bound, scalar
 from gpuprof.errors import DeviceAssertError, InstructionLimitError
-from gpuprof.isa.machine import INSTRUCTION_BYTES
 from gpuprof.sass.model import Operand, OperandKind
 
 if TYPE_CHECKING:
@@ -164,9 +163,13 @@ def indirect(decoded: Decoded, site: Site) -> Terminator:
     registers = [operand for operand in operands if operand.kind in _REGISTERS]
     target = site.target(labels[-1]) if labels else 0
     guard = _guard(decoded)
-    if not registers:
+    if not registers and site.holds(target):
         return branch(decoded, site)
-    register, absolute = registers[0], decoded.has("ABS") or decoded.instruction.opcode == "JMX"
+    absolute = decoded.has("ABS") or decoded.instruction.opcode == "JMX"
+    outside = np.full((1, 1, 1), target, np.int64)
+
+    def targets(batch: Batch) -> NDArray[Any]:
+        return _targets(batch, registers[0], target, absolute) if registers else outside
 
     def execute(batch: Batch, fragment: Fragment) -> int:
         if guard is not None:
@@ -177,8 +180,8 @@ def indirect(decoded: Decoded, site: Site) -> Terminator:
                 return site.next
             if on < fragment.lanes:
                 batch.push(site.next, no, fragment.steps)
-                return _scatter(batch, fragment, site, yes, _targets(batch, register, target, absolute))
-        return _scatter(batch, fragment, site, batch.mask, _targets(batch, register, target, absolute))
+                return _scatter(batch, fragment, site, yes, targets(batch))
+        return _scatter(batch, fragment, site, batch.mask, targets(batch))
 
     return execute
 
@@ -211,7 +214,7 @@ def _scatter(batch: Batch, fragment: Fragment, site: Site, mask: Bool, targets: 
 
 def _enter(batch: Batch, site: Site, pc: int) -> int:
     """Go to a computed program counter: code, or a function of the device runtime."""
-    if 0 <= pc < site.program.end and pc % INSTRUCTION_BYTES == 0:
+    if site.holds(pc):
         return pc
     where = first_lane(batch, batch.mask)
     return batch.launch.runtime.call(batch, pc, lane_location(batch, site.instruction, where))

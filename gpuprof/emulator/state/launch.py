@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.contract import WARP
+from gpuprof.emulator.contract import CODE_BASE, WARP
 from gpuprof.emulator.state.operands import TRUE
 from gpuprof.emulator.state.special_values import thread_registers
 from gpuprof.isa.machine import Dim3
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 
-#: Where code lies in the address space; functions of the device runtime follow at SYSTEM_OFFSET.
-CODE_BASE = 0x7D00_0000_0000
+__all__ = ["CODE_BASE", "DEFAULT_STACK_BYTES", "LaunchContext"]
+
 #: Local memory that a thread has at least: the driver's default stack.
 DEFAULT_STACK_BYTES = 1024
 
