@@ -46,9 +46,12 @@ def row(*steps: StepFacts) -> Result:
 def test_the_row_is_of_the_step_with_most_instructions() -> None:
     found = described(row(step("attend", 900, percent=11), step("sum", 100, percent=100)))
     assert (found.main_step, found.main_step_share) == ("attend", "90% of the warp instructions")
-    assert found.occupancy is not None and found.occupancy.percent == 11
-    assert found.build is not None and found.build.kernel == "attend"
-    assert found.sass is not None and found.sass.instructions == len("attend")
+    assert found.occupancy is not None
+    assert found.occupancy.percent == 11
+    assert found.build is not None
+    assert found.build.kernel == "attend"
+    assert found.sass is not None
+    assert found.sass.instructions == len("attend")
 
 
 def test_launches_of_the_same_code_weigh_together() -> None:
