@@ -145,6 +145,9 @@ def _execute(batch: Batch, run: StraightCode, program: Code) -> None:
             location = program.location(run.first + run.steps.index(step))
             raise type(error)(str(error), location) from None
         raise
+    except NotCovered as reason:  # of an operand that has no value to read
+        number = run.first + (run.steps.index(step) if step is not None else 0)
+        raise program.unknown(number, str(reason)) from None
     except (FloatingPointError, ValueError, IndexError, TypeError, KeyError, AttributeError) as error:
         number = run.first + (run.steps.index(step) if step is not None else 0)
         raise EmulationError(f"the emulator failed on an instruction ({error!r})", program.location(number)) from error
