@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpuprof.emulator.contract import NotCovered
 from gpuprof.emulator.control import compaction, divergence
 from gpuprof.emulator.control.barriers import PHASE_SLOT, Batch, Fragment
 from gpuprof.emulator.state.faults import code_location, first_lane, lane_location
