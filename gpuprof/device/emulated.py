@@ -99,7 +99,7 @@ class EmulatedDevice:
 
         image = self._module(launch.cubin).image(launch.symbol)
         values = [self._argument(argument) for argument in launch.arguments]
-        options = replace(self._options, poison=launch.poison)
+        options = replace(self._options, poison=launch.poison * 0x01010101)
         report = emulate(
             image,
             self._arena,

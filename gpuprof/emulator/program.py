@@ -8,6 +8,7 @@ emulator does not know stops a launch only when it is reached.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
@@ -39,6 +40,7 @@ from gpuprof.sass.model import Disassembly, Instruction, Operand, OperandKind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from gpuprof.emulator.contract import Observer
     from gpuprof.sass.cfg import Graph
 
 INSTRUCTION_BYTES = 16
@@ -126,6 +128,7 @@ class Program:
     def __init__(self, disassembly: Disassembly, kernel: str, arch: int) -> None:
         _load_semantics()
         self.kernel = kernel
+        self._observer: Observer | None = None
         self.function = disassembly.functions[kernel]
         self.arch = arch
         self.sections: dict[str, int] = {}
@@ -143,6 +146,12 @@ class Program:
         self.sections[name] = start
         self.instructions.extend(instructions)
         self._starts.extend([start] * len(instructions))
+
+    def observed_by(self, observer: Observer) -> Program:
+        """The same code, with every step bound through the observer."""
+        other = copy(self)
+        other._observer, other._runs, other._lock = observer, {}, Lock()
+        return other
 
     def uses(self, opcodes: frozenset[str]) -> bool:
         """Whether the kernel's own section holds any of these base opcodes."""
@@ -213,7 +222,10 @@ class Program:
     def _step(self, index: int) -> Step:
         decoded, site = self._site(index)
         try:
-            step = guard_step(bind_step(decoded, site), decoded, index)
+            bare = bind_step(decoded, site)
+            if self._observer is not None:
+                bare = self._observer.bind(decoded, index, bare)
+            step = guard_step(bare, decoded, index)
             if decoded.instruction.opcode == "LDGSTS" and async_copy.misreads_guard(decoded):
                 return async_copy.with_misread_guard(step, decoded, index)
             return step

@@ -93,6 +93,9 @@ class Batch(LaneState):
         self.hits: dict[Any, list[int]] = {}
         self.patience = 0  #: runs spent on few warps at the cost of all
         self.detached = False  #: a gathered part of a batch: block barriers are the whole batch's to decide
+        self.observer = launch.options.observer
+        order = launch.options.order
+        self._random = None if order is None or order.seed is None else np.random.default_rng(order.seed)
         self.partial = False  #: only a part of the fragment is being looked at
 
     def forget(self) -> None:
@@ -103,14 +106,29 @@ class Batch(LaneState):
         self.patience, self.detached = 0, True
 
     def start(self, pc: int) -> None:
-        """All lanes at the kernel's entry."""
-        self.push(pc, self.live, 0)
+        """All lanes at the kernel's entry; with an order of warps, each warp for itself."""
+        if self.observer is not None:
+            self.observer.begin(self)
+        if self.launch.options.order is None:
+            self.push(pc, self.live, 0)
+            return
+        for warp in range(self.warp_count):
+            alone = np.zeros((1, self.warp_count, 1), bool)
+            alone[0, warp] = True
+            self.push(pc, np.logical_and(self.live, alone), 0)
 
     def push(self, pc: int, mask: Bool, steps: int) -> None:
         """Lanes that are ready to run from ``pc``."""
         lanes = self.count_lanes(mask)
         if lanes:
             self.fragments.append(Fragment(pc, mask, lanes, self.count_warps(mask), steps))
+
+    def chosen_by_order(self) -> Fragment:
+        """The fragment whose turn it is when warps run one at a time: the highest warp's, or a random one."""
+        if self._random is not None:
+            return self.fragments.pop(int(self._random.integers(len(self.fragments))))
+        highest = [int(np.flatnonzero(each.mask.any(axis=(0, 2)))[-1]) for each in self.fragments]
+        return self.fragments.pop(max(range(len(highest)), key=lambda number: (highest[number], number)))
 
     @property
     def quiet(self) -> bool:
@@ -138,11 +156,15 @@ def arrive(batch: Batch, slot: int, pc: int, steps: int) -> int:
     """The active lanes reach a convergence barrier and want to go on at ``pc``."""
     if batch.quiet and batch.mask.size == 1:
         _count_joined(batch, slot, pc, TRUE, TRUE)
+        if batch.observer is not None and slot == WARPSYNC_SLOT:
+            batch.observer.warp_barrier(batch, batch.mask, pc)
         return pc
     missing = batch.barriers[slot] & ballot(batch.live) & ~ballot(batch.mask)
     whole = np.logical_and(missing == 0, batch.mask)
     if not np.logical_and(missing != 0, batch.mask).any():
         _count_joined(batch, slot, pc, batch.mask, TRUE)
+        if batch.observer is not None and slot == WARPSYNC_SLOT:
+            batch.observer.warp_barrier(batch, batch.mask, pc)
         return pc
     for wait in batch.waits:
         if wait.slot == slot and wait.pc == pc:
@@ -169,6 +191,8 @@ def release(batch: Batch, slot: int, whole: Bool = FALSE) -> None:
         ready = _of_one_group(batch, slot, waiting, ready)
     if not ready.any():
         return
+    if batch.observer is not None and slot == WARPSYNC_SLOT:
+        batch.observer.warp_barrier(batch, ready, here[0].pc)
     for wait in here:
         going = np.logical_and(wait.mask, ready)
         _count_joined(batch, slot, wait.pc, going, whole)
@@ -261,6 +285,8 @@ def arrive_block(batch: Batch, number: int, pc: int, steps: int, *, threads: int
     else:
         everyone = -(-threads // WARP) == batch.warp_count and batch.live is batch.launch.present
     if batch.quiet and everyone and number not in batch.block_barriers:
+        if batch.observer is not None:
+            batch.observer.barrier(batch, number, batch.mask, batch.mask if waits else FALSE)
         return pc
     barrier = batch.block_barriers.setdefault(number, BlockBarrier(FALSE))
     _join(batch, barrier, threads)
@@ -304,6 +330,11 @@ def check_block(batch: Batch, number: int) -> None:
             blocks = done.any(axis=1, keepdims=True)
             batch.barrier_result = np.where(blocks, result, batch.barrier_result)
         waits, barrier.waits = barrier.waits, []
+        if batch.observer is not None:
+            leaving = FALSE
+            for _, mask, _ in waits:
+                leaving = np.logical_or(leaving, np.logical_and(mask, done))
+            batch.observer.barrier(batch, number, np.logical_and(barrier.arrived, done), leaving)
         for pc, mask, steps in waits:
             batch.push(pc, np.logical_and(mask, done), steps)
             left = np.logical_and(mask, ~done)

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 #: so that a loop that only another fragment can end costs little, and long loops of many warps stay batched.
 TURN = 256
 SHORTEST_TURN = 16
+#: As TURN, where warps run alone: far more than a warp executes between two barriers.
+ORDERED_TURN = 1 << 14
 #: So many times longer run the first sides of branches before the sides that were set aside get a turn too.
 PARKED_TURNS = 16
 _NEVER = 1 << 60
@@ -32,6 +34,8 @@ _NEVER = 1 << 60
 def run_batch(batch: Batch, program: Program) -> None:
     """Run all lanes of the batch to their ends; raises EmulationError and its kinds."""
     run_fragments(batch, program, _NEVER)
+    if batch.observer is not None:
+        batch.observer.end(batch)
     if batch.waits or batch.block_barriers:
         raise _deadlock(batch, program)
     fold_hits(batch)
@@ -39,13 +43,17 @@ def run_batch(batch: Batch, program: Program) -> None:
 
 def run_fragments(batch: Batch, program: Program, stop: int) -> None:
     """Run until no fragment is left that stands before program counter ``stop``."""
-    turn, length = 0, TURN
+    ordered = batch.launch.options.order is not None
+    turn, length = 0, ORDERED_TURN if ordered else TURN
     while batch.fragments:
         parked = bool(batch.others or batch.pool)
         fair = turn >= (length * PARKED_TURNS if parked else length)
         if fair and parked:
             divergence.wake_all(batch)
-        fragment, bound = _choose(batch, fair=fair)
+        if ordered and not fair:
+            fragment, bound = batch.chosen_by_order(), _NEVER
+        else:
+            fragment, bound = _choose(batch, fair=fair)
         if fragment.pc >= stop:
             batch.fragments.append(fragment)
             return

@@ -102,6 +102,11 @@ class Arena:
         bits = np.unpackbits(words[:, None], axis=1, bitorder="little")[:, :4]
         return bits.reshape(-1)[:nbytes].astype(bool)
 
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """The live buffers, ascending."""
+        return tuple(self._regions)
+
     def region_of(self, offset: int) -> Region | None:
         """The live buffer that holds byte ``offset``."""
         index = bisect.bisect(self._starts, offset) - 1

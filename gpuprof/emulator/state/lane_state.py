@@ -50,7 +50,7 @@ class LaneState:
         self.constants = launch.constants
         self.code_base = launch.code_base
         poison = launch.options.poison
-        unset = scalar(poison * 0x01010101)
+        unset = scalar(poison)
         self.registers: list[Array] = [unset] * (REGISTERS + 4)
         self.uniforms: list[Array] = [unset] * (UNIFORMS + 4)
         self.predicates: list[Array] = [FALSE] * 7 + [TRUE]
