@@ -18,6 +18,7 @@ A message says what happened, the value, the limit, and the repair. The command 
     ├── LaunchError                  1   a launch failed or faulted, on the GPU or on the emulator
     │   ├── LaunchTimeoutError       1   a launch took longer than --launch-timeout
     │   ├── DeviceMemoryError        1   out of device memory: asked for, free
+    │   ├── LaunchLimitError         1   a launch that the hardware refuses: more of something than a block has
     │   └── EmulationError           1   the emulator stopped the kernel; carries where
     │       ├── UnknownInstructionError
     │       ├── MemoryFaultError     out of bounds, misaligned, or an address that no buffer owns
@@ -116,6 +117,10 @@ class LaunchError(GpuprofError):
 
 class LaunchTimeoutError(LaunchError):
     """A launch did not end within --launch-timeout."""
+
+
+class LaunchLimitError(LaunchError):
+    """A launch that the hardware refuses; the message gives the limit and the value."""
 
 
 class DeviceMemoryError(LaunchError):

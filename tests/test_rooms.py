@@ -17,6 +17,7 @@ FORBIDDEN = {
     "sass": {"cli", "report", "profile", "device", "emulator", "experiment", "toolchain"},
     "toolchain": {"cli", "report", "profile", "emulator", "experiment"},
     "emulator": {"cli", "report", "profile", "device", "experiment"},
+    "sanitizer": {"cli", "report", "profile", "device", "experiment", "toolchain", "results"},
     "device": {"cli", "report", "profile"},
     "results": {"cli", "report", "profile", "device", "emulator", "toolchain"},
     "experiment": {"cli", "report", "profile", "device", "emulator"},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Sequence
 
 import click
 
@@ -15,6 +16,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "Build every variant of an experiment, check it, time it, print one table."),
     "check": ("check", "Validate a YAML file and list the variants it expands to; build nothing."),
     "counters": ("counters", "Hardware counters of each variant, from the emulator or Nsight Compute."),
+    "sanitize": ("sanitize", "Races, uninitialised memory, wrong barriers and bounds of each variant, with no GPU."),
     "sass": ("sass", "A kernel's machine code: resources, loops, the FFMA stream, predication, findings."),
     "ptx": ("ptx", "A kernel's PTX, with source lines."),
     "occupancy": ("occupancy", "Blocks and warps per SM, the percentage, and what limits it."),
@@ -69,11 +71,11 @@ def cli() -> None:
     """
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """The console script: run a command, print a GpuprofError as one message, end with its exit code."""
     try:
         # outside standalone mode click hands an Exit's code back instead of raising it
-        code = cli.main(standalone_mode=False, prog_name="gpuprof")
+        code = cli.main(None if arguments is None else list(arguments), standalone_mode=False, prog_name="gpuprof")
         sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
@@ -88,4 +90,9 @@ def main() -> None:
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.stderr.close()
+        sys.exit(1)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        click.echo(f"{click.style('error:', fg='red')} cannot use {error.filename}: {error.strerror}", err=True)
         sys.exit(1)

@@ -77,8 +77,8 @@ def _compared(text: str | None) -> bool:
 
 
 def _options(flags: Mapping[str, Any], *, whole: bool) -> RunOptions:
+    from gpuprof.arch.spelling import parse_arch
     from gpuprof.profile.options import EMULATE_BUDGET, RunOptions
-    from gpuprof.toolchain.arch_choice import parse_arch
 
     budget = flags["emulate_budget"]
     return RunOptions(

@@ -43,6 +43,7 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
 @click.option("--sass", is_flag=True, help="Add columns of machine-code facts.")
 @ncu_options
 @click.option("--check", is_flag=True, help="Exit with 1 when an expectation of the YAML does not hold.")
+@click.option("--no-lock", is_flag=True, help="Time although another gpuprof run is using the GPU.")
 @click.option("--resume", is_flag=True, help="Keep the rows of the last run that still hold; run the rest.")
 @click.option("--no-overlap", is_flag=True, help="Time only after all builds have ended.")
 @click.option("--no-history", is_flag=True, help="Do not store the run.")
@@ -100,9 +101,9 @@ def _run(
 def _options(flags: Mapping[str, Any]) -> RunOptions:
     import sys
 
+    from gpuprof.arch.spelling import parse_arch
     from gpuprof.device.choice import parse_devices
     from gpuprof.profile.options import EMULATE_LIMIT, RunOptions, TimingOptions
-    from gpuprof.toolchain.arch_choice import parse_arch
 
     timing = TimingOptions(
         protocol="warm" if flags["warm"] else "cold",
@@ -124,6 +125,7 @@ def _options(flags: Mapping[str, Any]) -> RunOptions:
         build_timeout=flags["build_timeout"],
         launch_timeout=flags["launch_timeout"],
         overlap=not flags["no_overlap"],
+        lock=not flags["no_lock"],
         variants=flags["variants"],
         json=Path(json_file) if json_file not in (None, "-") else None,
         resume=flags["resume"],

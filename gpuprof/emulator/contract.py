@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
+from gpuprof.isa.machine import WARP_LANES
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
@@ -14,7 +16,7 @@ if TYPE_CHECKING:
 
     Bool = NDArray[np.bool_]
 
-WARP = 32
+WARP = WARP_LANES
 
 #: Executes one instruction for the active lanes of a batch.
 Step = Callable[["Batch"], Any]

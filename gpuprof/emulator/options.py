@@ -30,6 +30,7 @@ class EmulationOptions:
     printf_bytes: int = 1 << 20
     threads: int | None = None  #: processes that share the blocks; None: the cores of this process
     per_instruction: bool = True
+    watched: tuple[tuple[int, int], ...] = ()  #: (address, bytes) of buffers whose coverage by a sample is estimated
     poison: int = 0xFFFFFFFF  #: word that shared and local memory and unset registers begin with
     observer: Observer | None = None  #: watches every instruction; then one process runs all blocks
     order: Order | None = None  #: of the warps of a block; None: those at the lowest program counter go on together
@@ -53,4 +54,7 @@ class EmulationReport:
     blocks_total: int
     per_instruction: tuple[PerInstruction, ...] = ()
     printed: str = ""
+    unavailable: Mapping[str, str] = field(default_factory=dict)  #: metric that was not counted -> the reason
     warnings: tuple[str, ...] = field(default_factory=tuple)
+    #: Of a sample: per watched buffer, the bytes that the whole grid would have stored to, by the classes of blocks.
+    expected_bytes: tuple[float, ...] = ()

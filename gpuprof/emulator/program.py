@@ -35,6 +35,7 @@ from gpuprof.emulator.state import special
 from gpuprof.emulator.state.faults import code_location, first_lane, lane_location
 from gpuprof.emulator.state.operands import bind_instruction
 from gpuprof.errors import EmulationError, UnknownInstructionError
+from gpuprof.isa.machine import INSTRUCTION_BYTES
 from gpuprof.sass.model import Disassembly, Instruction, Operand, OperandKind
 
 if TYPE_CHECKING:
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from gpuprof.emulator.contract import Observer
     from gpuprof.sass.cfg import Graph
 
-INSTRUCTION_BYTES = 16
 
 #: opcode -> memory and special-register instructions: (decoded, instruction number) -> what executes it.
 ENGINE: dict[str, Callable[[Decoded, int], Step]] = {

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from gpuprof.errors import ConfigError, ConfigProblem, ExpressionError, UsageError
+from gpuprof.errors import ConfigError, ConfigProblem, ExpressionError, UnreadableFileError, UsageError
 from gpuprof.experiment.document import Document, Path_
 from gpuprof.experiment.expressions import Expression, parse, unknown
 from gpuprof.experiment.operators import Value
@@ -40,6 +40,11 @@ class Collector:
         self._declaring = ("sizes", "buffers", "params")
         self._told_names: frozenset[str] = frozenset()
 
+    @property
+    def is_clean(self) -> bool:
+        """Whether no mistake was found so far, so that what is missing cannot follow from one."""
+        return not self._first and not self.dropped
+
     def add(self, path: Path_, message: str, kind: str = "") -> None:
         """Report ``message`` at ``path``; ``kind`` tells several mistakes of one place apart."""
         mistake = self._first.setdefault((path, kind), _Mistake(message, self.point))
@@ -53,7 +58,7 @@ class Collector:
             yield
         except Skip:
             pass
-        except (ExpressionError, UsageError) as error:
+        except (ExpressionError, UsageError, UnreadableFileError) as error:
             self.add(path, str(error))
 
     def tried(self, build: Callable[[], Built]) -> Built | None:

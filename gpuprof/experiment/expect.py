@@ -17,9 +17,10 @@ from gpuprof.errors import ExpressionError
 from gpuprof.experiment.expressions import Expression, nearest, parse, unknown
 from gpuprof.experiment.functions import FUNCTIONS, Function
 from gpuprof.experiment.model import Expectation, Experiment
+from gpuprof.experiment.naming import matches
 from gpuprof.experiment.operators import Value, truth
-from gpuprof.experiment.selection import matches
-from gpuprof.results import derived, metrics
+from gpuprof.isa import ncu_metrics as metrics
+from gpuprof.results import derived
 from gpuprof.results.model import ExpectationOutcome, Result, Status
 
 Read = Callable[[Result], "float | int | str | None"]

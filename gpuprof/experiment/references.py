@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from gpuprof.errors import ExpressionError
-from gpuprof.experiment import expect, selection
+from gpuprof.experiment import expect, naming
 from gpuprof.experiment.collect import Collector, Skip
 from gpuprof.experiment.document import Path_
 from gpuprof.experiment.expressions import Expression, nearest
@@ -43,7 +43,7 @@ def reference(
     if isinstance(given, dict) and set(given) == {"variant"} and "variant" not in buffers:
         given, path = given["variant"], (*path, "variant")
     if isinstance(given, str):
-        if given not in model.variants and given.split("/")[0] not in model.variants:
+        if given.split("/")[0] not in model.variants and not naming.is_pattern(given):
             outputs = [name for name, buffer in buffers.items() if buffer.output]
             hint = f"; an expression stands under its output: {{{outputs[0]}: ...}}" if outputs else ""
             collector.add(path, no_variant(given, model.variants) + hint)
@@ -96,12 +96,15 @@ def resolve(variants: Sequence[Variant], collector: Collector) -> list[Variant]:
 
 def _resolved(variant: Variant, variants: Sequence[Variant], collector: Collector) -> Variant:
     name = variant.reference.variant
-    if name is None or selection.matches(name, variant.family, variant.label):
+    if name is None or naming.matches(name, variant.family, variant.label):
         return variant if name is None else replace(variant, reference=Reference())
-    partner = selection.counterpart(variants, name, variant)
+    partner = naming.counterpart(variants, name, variant)
     if partner is not None:
         return replace(variant, reference=Reference(variant=partner.label))
-    if any(selection.matches(name, other.family, other.label) for other in variants):
+    if not naming.select(variants, name):
+        if collector.is_clean:
+            collector.add(("reference",), no_variant(name, (other.label for other in variants)))
+    else:
         sizes = ", ".join(f"{size} = {value}" for size, value in variant.sizes.items())
         collector.add(("reference",), f"the reference '{name}' has no point at {sizes}, which {variant.label} needs")
     return variant
@@ -113,7 +116,7 @@ def expectations(model: ExperimentModel, collector: Collector, variants: Sequenc
     declared = {*model.sizes, *(name for v in model.variants.values() for name in (*v.sizes, *v.params))}
     found: list[Expectation] = []
     for path, name, text in _written(model):
-        if name is not None and name not in model.variants and name.split("/")[0] not in model.variants:
+        if name is not None and name.split("/")[0] not in model.variants and not naming.select(variants, name):
             collector.add(path, no_variant(name, [*model.variants, *sorted(known)]), "variant")
         with collector.at(path):
             try:

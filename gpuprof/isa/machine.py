@@ -24,6 +24,16 @@ MAX_BLOCK: Dim3 = (1024, 1024, 64)
 MAX_GRID: Dim3 = (2**31 - 1, 65535, 65535)
 
 
+#: Shared memory of each block that the driver keeps for itself, since sm_80 (``arch/data``: shared_bytes_reserved).
+RESERVED_SHARED_BYTES = 1024
+_FIRST_WITH_RESERVE_IN_SECTION = 90
+
+
+def reserved_bytes_in_section(capability: int) -> int:
+    """How much of a cubin's ``.nv.shared`` section is the driver's reserve: since sm_90 ptxas counts it in."""
+    return RESERVED_SHARED_BYTES if capability >= _FIRST_WITH_RESERVE_IN_SECTION else 0
+
+
 def instruction_number(address: int) -> int:
     """The index of the instruction at a byte address of its section."""
     return address // INSTRUCTION_BYTES

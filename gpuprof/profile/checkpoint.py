@@ -20,7 +20,7 @@ WRITE_INTERVAL = 0.5
 #: Writing may take this share of a run's time at most: very large runs are written less often still.
 WRITE_SHARE = 0.05
 #: Rows that are an answer; the others are tried again.
-_FINAL = frozenset({Status.OK, Status.DIFFERS, Status.BUILD_FAILED, Status.LAUNCH_FAILED, Status.TIMED_OUT})
+_FINAL = frozenset(Status) - {Status.SKIPPED}
 
 
 def journal_path(config: Path) -> Path:

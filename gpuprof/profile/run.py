@@ -16,9 +16,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
+from gpuprof.device.gpu_lock import GpuLocks
 from gpuprof.device.process import ChildProcess
 from gpuprof.errors import BuildError
 from gpuprof.experiment.model import Experiment, KernelStep, Variant
+from gpuprof.experiment.naming import select_all, without_counterpart
 from gpuprof.profile import result_rows
 from gpuprof.profile.background import in_background
 from gpuprof.profile.building import BuildsEnded, BuildStage, VariantBuilt
@@ -31,7 +33,7 @@ from gpuprof.profile.interrupts import Interrupts
 from gpuprof.profile.observer import Observer
 from gpuprof.profile.options import EMULATED_LAUNCH_TIMEOUT, GPU_LAUNCH_TIMEOUT, RunOptions
 from gpuprof.profile.peaks import with_percent
-from gpuprof.profile.selection import baseline_of, build_order, select, with_references
+from gpuprof.profile.selection import baseline_of, build_order, with_references
 from gpuprof.profile.setup import Setup, prepare_run
 from gpuprof.profile.shared_arrays import SharedData, shared_bytes
 from gpuprof.profile.supervisor import DeviceSupervisor
@@ -75,10 +77,11 @@ def run_prepared(
     """``run_experiment`` where tools and devices are settled already."""
     for note in setup.notes:
         observer.note(note)
-    chosen = with_references(experiment, select(experiment.variants, options.variants))
+    chosen = with_references(experiment, select_all(experiment.variants, options.variants))
     data = SharedData(max((shared_bytes(variant) for variant in chosen), default=0) * options.seeds)
     try:
-        with Interrupts() as interrupts:
+        uuids = [gpu.uuid for gpu in setup.devices.gpus if gpu.uuid] if options.lock else []
+        with GpuLocks(uuids, observer.note), Interrupts() as interrupts:
             return _Conductor(experiment, chosen, options, observer, setup, data, interrupts, worker).run()
     finally:
         data.close()
@@ -106,6 +109,7 @@ class _Conductor:
         self._board = Board()
         self._referenced = frozenset(v.reference.variant for v in variants if v.reference.variant)
         self._to_build = sum(self._skip_reason(variant) is None for variant in variants)
+        self._unpaired = without_counterpart(variants, experiment.baseline)
         self._rows: dict[str, Result] = {}
         self._final: set[str] = set()
         self._executed: set[str] = set()
@@ -259,6 +263,12 @@ class _Conductor:
             row = result_rows.bare_result(event.variant, Status.LAUNCH_FAILED, str(error))
             self._finish(replace(row, missing={"arguments": str(error)}))
             return
+        problem = event.outcome.launch_problem(self._setup.native_arch)
+        if problem is not None:
+            self._board.settle(event.variant.label, False)
+            row = replace(result_rows.built_result(event.outcome), status=Status.LAUNCH_FAILED, reason=problem)
+            self._finish(replace(row, missing={**row.missing, "timing": problem, "counters": problem}))
+            return
         self._dispatch(event.outcome)
 
     def _dispatch(self, built: BuiltVariant) -> None:
@@ -275,7 +285,10 @@ class _Conductor:
             self._kept += 1
             self._execute(earlier)
             return
-        self._rows[label] = replace(result_rows.built_result(built), fingerprint=key)
+        row = replace(result_rows.built_result(built), fingerprint=key)
+        if label in self._unpaired:
+            row = replace(row, missing={**row.missing, "baseline": self._unpaired[label]})
+        self._rows[label] = row
         if self._setup.devices.names:
             self._board.put(ready)
         else:

@@ -21,7 +21,7 @@ from typing import IO
 from gpuprof.errors import StoreError
 from gpuprof.results.json import MAXIMUM_BYTES, encode, from_json, read_run, result_from_json
 from gpuprof.results.model import Result, Run
-from gpuprof.system.files import reason_unreadable
+from gpuprof.system.files import exists, reason_unreadable
 
 SUFFIX = ".journal"
 #: Seconds that closing waits for the thread: rows are then in the complete JSON anyway.
@@ -30,7 +30,7 @@ _CLOSE_SECONDS = 30.0
 
 def journal_beside(path: Path) -> Path:
     """The journal of a run's JSON."""
-    return path.with_name(path.name + SUFFIX)
+    return path.parent / (path.name + SUFFIX)
 
 
 class RowJournal:
@@ -138,7 +138,7 @@ def read_run_and_journal(path: Path) -> Run:
     journal = read_journal(journal_beside(path))
     if journal is None:
         return read_run(path)
-    if not path.exists():
+    if not exists(path):
         return journal
     run = read_run(path)
     if run.complete or (run.started, run.config) != (journal.started, journal.config):

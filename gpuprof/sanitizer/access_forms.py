@@ -61,6 +61,11 @@ class AccessForm:
     lanes: int = 32  #: the first so many lanes give addresses (LDSM)
 
     @property
+    def swaps(self) -> bool:
+        """Whether it is a compare-and-swap."""
+        return self.verb == ATOMIC and bool({"CAS", "CAST"} & set(self.instruction.modifiers))
+
+    @property
     def writes(self) -> bool:
         return self.verb != READ
 
@@ -159,3 +164,23 @@ def _remembered(operand: Operand) -> Callable[[LaneState], Array]:
 def _offsets(addresses: Array) -> Array:
     result: Array = np.subtract(addresses, np.uint64(GLOBAL_BASE)).view(np.int64)
     return result
+
+
+def memory_words(lanes: LaneState, space: str, places: Array) -> Array:
+    """The word at each of these byte addresses of shared or global memory (as ``AccessForm.places`` gives them)."""
+    if space == "global":
+        return lanes.launch.arena.words.take(places >> 2, mode="clip")
+    rows = lanes.shared.rows(4)
+    return rows.reshape(-1).take((places >> 2) + lanes.row_offsets(rows.shape[1]), mode="clip")
+
+
+def flip_words(lanes: LaneState, space: str, places: Array, mask: Bool, poison: int, flip: np.uint32) -> None:
+    """Where one of these words holds ``poison``, it holds that with the bits of ``flip`` turned."""
+    memory = lanes.launch.arena.words if space == "global" else lanes.shared.rows(4).reshape(-1)
+    words = places >> 2
+    if space != "global":
+        words = words + lanes.row_offsets(lanes.shared.rows(4).shape[1])
+    shape = np.broadcast_shapes(words.shape, mask.shape)
+    chosen = np.unique(np.broadcast_to(words, shape)[np.broadcast_to(mask, shape)])
+    chosen = chosen[memory[chosen] == np.uint32(poison)]
+    memory[chosen] ^= flip

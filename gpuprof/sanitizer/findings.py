@@ -43,15 +43,22 @@ class Site:
 
     @property
     def line(self) -> int | None:
-        """The line that the instruction was written in, inside whatever it was inlined from."""
-        return self.source.line if self.source else None
+        """Line of ``written``."""
+        return self.written.line if self.written else None
 
     @property
-    def outermost(self) -> SourceLine | None:
-        """The line of the kernel itself: the last call site, where the instruction was inlined."""
-        if self.source is None or not self.source.inlined_at:
-            return self.source
-        return self.source.inlined_at[-1]
+    def written(self) -> SourceLine | None:
+        """Where somebody wrote it: the innermost line outside CUDA's headers; None without line information."""
+        if self.source is None:
+            return None
+        chain = (self.source, *self.source.inlined_at)
+        return next((place for place in chain if not _is_cuda_header(place.file)), chain[-1])
+
+
+def _is_cuda_header(file: str) -> bool:
+    """Headers of the toolkit and its wheels: below an ``include`` folder of theirs."""
+    folders = file.replace("\\", "/").lower().split("/")
+    return "include" in folders[:-1] and any(word in file.lower() for word in ("cuda", "nvidia", "cu12", "cu13"))
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.sanitizer.access_forms import READ, WRITE, access_forms
+from gpuprof.sanitizer.access_forms import READ, AccessForm, access_forms, flip_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -46,8 +46,10 @@ class PoisonFlipper(_Quiet):
 
     def bind(self, decoded: Decoded, index: int, step: Step) -> Step:
         form = next((form for form in access_forms(decoded, index) if form.verb == READ), None)
-        if index != self._index or form is None or form.data is None:
+        if index != self._index:
             return step
+        if form is None or form.data is None:
+            return self._flip_memory(access_forms(decoded, index), step)
         target, words = form.data, max(1, form.width // 4)
         field = np.uint32({1: 0xFF, 2: 0xFFFF}.get(form.width, 0xFFFFFFFF))
         poison = np.uint32(self._poison)
@@ -58,6 +60,18 @@ class PoisonFlipper(_Quiet):
                 value = batch.registers[target.index + number]
                 same = np.bitwise_and(value, field) == np.bitwise_and(poison, field)
                 batch.set_u32_next(target, number, np.where(same, value ^ (FLIP & field), value))
+
+        return execute
+
+    def _flip_memory(self, forms: tuple[AccessForm, ...], step: Step) -> Step:
+        """An atomic's poison is turned where it stands, each time before the atomic."""
+
+        def execute(batch: Batch) -> None:
+            for form in forms:
+                for space, places, mask in form.places(batch):
+                    if space != "local":
+                        flip_words(batch, space, places, np.logical_and(mask, batch.live), self._poison, FLIP)
+            step(batch)
 
         return execute
 
@@ -91,6 +105,3 @@ class LastStore(_Quiet):
 
             row, warp, lane = first_lane(batch, here)
             self.found = (index, int(batch.block_ids[row]), warp, lane)
-
-
-__all__ = ["WRITE", "LastStore", "PoisonFlipper"]

@@ -92,6 +92,7 @@ class _Checks:
         self._wording = Wording(request.image, request.grid, request.block)
         self._found: list[Finding] = []
         self._notes: list[str] = []
+        self._limit = settings.instruction_limit
         self._choice = Choice(np.zeros(0, np.int64), 0)
         self._warps = -(-request.block[0] * request.block[1] * request.block[2] // 32)
 
@@ -122,9 +123,7 @@ class _Checks:
         """One run from the memory before the launch."""
         request = self._request
         self._start.restore(poison, request.unset)
-        options = EmulationOptions(
-            instruction_limit=self._settings.instruction_limit, poison=poison, observer=observer, order=order
-        )
+        options = EmulationOptions(instruction_limit=self._limit, poison=poison, observer=observer, order=order)
         return emulate_blocks(
             request.image,
             request.arena,
@@ -138,6 +137,7 @@ class _Checks:
 
     def _judge(self) -> None:
         other = self._execute(POISONS[1])
+        self._limit = min(self._limit, 10_000 + 8 * sum(other.warps) // max(1, other.launched_warps))
         second = MemoryState.of(self._request.arena)
         written = self._start.written_since()
         masks = MaskRules(self._request.image.warp_collectives) if Tool.SYNCCHECK in self._settings.tools else None
@@ -152,7 +152,7 @@ class _Checks:
         if recorder.suspects.any:
             judge = RaceJudge(recorder.suspects, self._warps, self._request.image.warp_collectives)
             self._execute(POISONS[0], judge)
-            self._found += [self._wording.race(race) for race in judge.races.values()]
+            self._found += [self._wording.race(race) for race in judge.real_races()]
         for number in range(self._settings.orders):
             self._reorder(first, number)
         first.restore()

@@ -24,7 +24,7 @@ from gpuprof.sanitizer.access_forms import (
     access_forms,
     access_scope,
 )
-from gpuprof.sanitizer.clocks import BlockClocks, Remote, Snapshot, merged
+from gpuprof.sanitizer.clocks import BlockClocks, Snapshot, merged
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gpuprof.emulator.contract import Step
     from gpuprof.emulator.control.barriers import Batch
     from gpuprof.emulator.semantics.base import Decoded
+    from gpuprof.sanitizer.clocks import Remote
     from gpuprof.sanitizer.suspects import Suspects
 
     Array = NDArray[Any]
@@ -40,7 +41,9 @@ if TYPE_CHECKING:
 #: The clock of an asynchronous copy that nobody waited for: nobody has seen it.
 _PENDING = 1 << 30
 #: Accesses that are judged one by one; beyond it, only words that were met before.
-MAXIMUM_ACCESSES = 3_000_000
+MAXIMUM_ACCESSES = 150_000
+#: Races of one word after which it is not looked at any longer.
+_WORD_RACES = 200
 _SHUFFLES = frozenset(("SHFL", "VOTE", "VOTEU", "MATCH", "REDUX", "R2UR"))
 
 
@@ -72,6 +75,7 @@ class Race:
 @dataclass(eq=False)
 class _Word:
     writes: list[Touch] = field(default_factory=list)
+    races: int = 0
     reads: dict[tuple[int, int, int], Touch] = field(default_factory=dict)
 
 
@@ -80,6 +84,7 @@ class RaceJudge:
 
     def __init__(self, suspects: Suspects, warps: int, collectives: Mapping[int, int]) -> None:
         self.races: dict[tuple[int, int, str], Race] = {}
+        self.tentative: set[int] = set()  #: reads whose value is only compared with, by an atomicCAS that follows
         self._threads = warps * 32
         self._collectives = collectives
         self._shared = {block: _flags(words) for block, words in suspects.shared.items()}
@@ -92,6 +97,17 @@ class RaceJudge:
         self._copies: dict[tuple[int, int], list[Touch]] = {}
         self._groups: dict[int, Array] = {}
         self._left = MAXIMUM_ACCESSES
+
+    def real_races(self) -> list[Race]:
+        """Without reads of what an atomicCAS then compares with: a stale value only costs a further try."""
+        return [
+            race
+            for race in self.races.values()
+            if not any(
+                one.form.verb == READ and one.form.index in self.tentative and other.form.verb == ATOMIC
+                for one, other in ((race.first, race.second), (race.second, race.first))
+            )
+        ]
 
     def begin(self, batch: Batch) -> None:
         for block in batch.block_ids.tolist():
@@ -292,10 +308,17 @@ class RaceJudge:
                 self._judge(self._words.setdefault(key, _Word()), touch, clocks, space)
 
     def _judge(self, word: _Word, touch: Touch, clocks: BlockClocks, space: str) -> None:
+        if word.races > _WORD_RACES:
+            return
+        if touch.form.swaps:
+            read = word.reads.get((touch.block, touch.thread, touch.field))
+            if read is not None:
+                self.tentative.add(read.form.index)
         kept = []
         for write in word.writes:
             seen = self._ordered(write, touch, clocks)
             if not seen and write.field & touch.field and not _agreed(write, touch):
+                word.races += 1
                 self._add(write, touch, space)
             if touch.form.verb == READ or not (seen and write.field & ~touch.field == 0):
                 kept.append(write)
@@ -305,6 +328,7 @@ class RaceJudge:
             return
         for read in word.reads.values():
             if read.field & touch.field and not _agreed(read, touch) and not self._ordered(read, touch, clocks):
+                word.races += 1
                 self._add(read, touch, space)
         word.reads = {key: read for key, read in word.reads.items() if read.field & ~touch.field}
         word.writes = [*kept[-64:], touch]

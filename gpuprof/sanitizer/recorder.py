@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.sanitizer.access_forms import READ, AccessForm, access_forms
+from gpuprof.sanitizer.access_forms import ATOMIC, READ, AccessForm, access_forms, memory_words
 from gpuprof.sanitizer.global_conflicts import GlobalConflicts
 from gpuprof.sanitizer.shared_conflicts import SharedConflicts
 from gpuprof.sanitizer.suspects import Suspects
@@ -62,6 +62,8 @@ class Recorder:
         if not forms:
             return step if self.masks is None else self.masks.bind(decoded, index, step)
         observed = self._accesses(forms, step) if self._races else step
+        if forms[0].verb == ATOMIC:
+            return self._atomics(forms[0], observed)
         load = next((form for form in forms if form.verb == READ and form.data is not None), None)
         return observed if load is None else self._loads(load, observed)
 
@@ -105,6 +107,21 @@ class Recorder:
                     here = np.logical_and(same, np.logical_and(batch.mask, batch.live))
                     if here.any():
                         self._note(batch, form.index, here)
+
+        return execute
+
+    def _atomics(self, form: AccessForm, step: Step) -> Step:
+        """Look for poison in what an atomic is about to change."""
+        poison = np.uint32(self._poison)
+
+        def execute(batch: Batch) -> None:
+            for space, words, mask in form.places(batch):
+                if space != "local":
+                    unset = memory_words(batch, space, words) == poison
+                    here = np.logical_and(np.logical_and(mask, batch.live), unset)
+                    if here.any():
+                        self._note(batch, form.index, here)
+            step(batch)
 
         return execute
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
 
 #: Words kept of each kind of conflict, and blocks that they may come from.
-WORDS = 48
+WORDS = 24
 BLOCKS = 3
 
 

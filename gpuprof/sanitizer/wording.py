@@ -54,7 +54,7 @@ class Wording:
     def unset_read(self, index: int, place: tuple[int, int, int]) -> Finding:
         """A load of memory that nobody set, whose value matters."""
         site = self._site(index, READ)
-        space = {"LDS": "shared", "LDSM": "shared", "LDL": "local", "LDG": "global"}.get(
+        space = {"LDS": "shared", "LDSM": "shared", "ATOMS": "shared", "LDL": "local", "LDG": "global"}.get(
             self._instructions[index].opcode, ""
         )
         says = KINDS["uninitialised read"].says.format(space=space).replace("  ", " ")
@@ -126,9 +126,9 @@ def _race_kind(race: Race) -> str:
 
 def _told(site: Site) -> str:
     """``write at f.cu:12``."""
-    if site.source is None:
+    if site.written is None:
         return f"{site.verb} at 0x{site.address:04x} ({site.instruction})"
-    return f"{site.verb} at {site.source.file.rsplit('/', 1)[-1]}:{site.source.line}"
+    return f"{site.verb} at {site.written.file.rsplit('/', 1)[-1]}:{site.written.line}"
 
 
 def ranges(numbers: list[int]) -> str:
@@ -145,7 +145,11 @@ def ranges(numbers: list[int]) -> str:
 def grouped(findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """One finding per kind and pair of source lines (through inlining), worst first, then by line."""
     groups: dict[object, Finding] = {}
+    findings = tuple(findings)
+    wide = {(finding.kernel, finding.lines) for finding in findings if finding.kind == "race between warps"}
     for finding in findings:
+        if finding.kind == "race within a warp" and (finding.kernel, finding.lines) in wide:
+            continue  # the same missing barrier
         places = frozenset((site.source or site.address, site.verb) for site in finding.sites)
         key = (finding.kind, finding.kernel, places)
         known = groups.get(key)

@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
+from gpuprof.isa.constant_bank import BankNames
 from gpuprof.isa.opcodes import Computes, Kind, names_where
-from gpuprof.sass.banks import BankNames
 from gpuprof.sass.control_dependence import Deciders
 from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.def_use import Register

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from gpuprof.isa.machine import INSTRUCTION_BYTES
 from gpuprof.isa.opcodes import Computes, Kind, names_where
 from gpuprof.sass.cfg import Graph, call_name
 from gpuprof.sass.dataflow import Dataflow
@@ -21,7 +22,6 @@ from gpuprof.sass.opcodes import LOADS, STORES, access_bits, is_shared_access, k
 #: Bytes of code above which a loop no longer fits the instruction caches near the scheduler (about 32 KiB of L1.5 on
 #: sm_70 and later: Jia et al., arXiv 1804.06826 and 1903.07486, instruction cache sections).
 CODE_CACHE_BYTES = 32 * 1024
-_INSTRUCTION_BYTES = 16
 _FEW_FFMA_PER_BARRIER = 32
 _SLOW_CONVERSIONS = names_where(lambda row: row.computes in (Computes.CONVERT, Computes.SPECIAL_FUNCTION))
 _DIVISION_CALLS = ("div", "rem", "rcp", "sqrt")
@@ -280,7 +280,7 @@ def _loop_number(case: _Case, index: int) -> int:
 
 def _large_loop(case: _Case) -> Iterator[Finding]:
     for loop in case.loops:
-        size = (loop.end - loop.start) or loop.instructions * _INSTRUCTION_BYTES
+        size = (loop.end - loop.start) or loop.instructions * INSTRUCTION_BYTES
         if size > CODE_CACHE_BYTES and not loop.children:
             hits = own_indices(case.graph, loop.number)
             what = (

@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from gpuprof.isa.constant_bank import BankNames
 from gpuprof.isa.machine import WARP_LANES
 from gpuprof.isa.opcodes import FLOATING, Access, Computes, opcode
-from gpuprof.sass.banks import BankNames
 from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.def_use import Register
 from gpuprof.sass.model import Instruction, Operand, OperandKind

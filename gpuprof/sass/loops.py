@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gpuprof.isa.machine import INSTRUCTION_BYTES
 from gpuprof.isa.opcodes import Computes, Control, Kind, opcode
 from gpuprof.sass.backward_slice import Tracer
 from gpuprof.sass.cfg import Graph, Loop, call_name
@@ -97,7 +98,7 @@ def _facts(graph: Graph, flow: Dataflow, tracer: Tracer, loop: Loop) -> LoopFact
         parent=loop.parent,
         depth=loop.depth,
         start=code[graph.blocks[loop.header].start].address,
-        end=code[max(block.end for block in everything) - 1].address + 16,
+        end=code[max(block.end for block in everything) - 1].address + INSTRUCTION_BYTES,
         trip=trip_of(loop, flow, tracer),
         instructions=len(own),
         conditional=len(own) - len(certain),

@@ -15,6 +15,9 @@ MAX_TEXT_BYTES = 64 << 20
 #: Cubins and libraries above this are refused (libcublasLt has 0.7 GB).
 MAX_CODE_BYTES = 4 << 30
 
+#: ``.npy`` files above this are refused (MAX_BUFFER_BYTES of experiment.limits, and a header).
+MAX_ARRAY_BYTES = (1 << 36) + 65_536
+
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
     (stat.S_ISFIFO, "a named pipe"),
@@ -70,6 +73,14 @@ def is_file(path: Path) -> bool:
     """Whether a regular file has that name; False for a name that no file can have."""
     try:
         return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def is_dir(path: Path) -> bool:
+    """Whether a folder has that name; False for a name that no folder can have."""
+    try:
+        return path.is_dir()
     except (OSError, ValueError):
         return False
 

@@ -5,6 +5,7 @@ What an emulator needs to load a cubin stands here as bytes; what a table needs 
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections.abc import Mapping
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuprof.errors import DisassemblyError
+from gpuprof.isa.constant_bank import compute_capability
+from gpuprof.isa.machine import reserved_bytes_in_section
 from gpuprof.system.files import MAX_CODE_BYTES, read_regular
 from gpuprof.toolchain import nvinfo
 from gpuprof.toolchain.model import Resources
@@ -21,9 +24,6 @@ if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
 EM_CUDA = 190
-#: On sm_90 and later a kernel's shared section holds the driver's reserve as well.
-RESERVED_SHARED_BYTES = 1024
-FIRST_SM_WITH_RESERVE_IN_SECTION = 90
 
 _STO_ENTRY = 0x10  #: st_other bit of a kernel
 _STT_FUNC = 2
@@ -219,7 +219,7 @@ def _arch(elf: ELFFile, sections: Mapping[str, Section]) -> str:
 def _kernels(sections: Mapping[str, Section], symbols: tuple[Symbol, ...], arch: str) -> dict[str, Resources]:
     info = sections.get(".nv.info")
     per_function = nvinfo.read_per_function(info.data if info else b"")
-    reserve = RESERVED_SHARED_BYTES if int(re.sub(r"\D", "", arch)) >= FIRST_SM_WITH_RESERVE_IN_SECTION else 0
+    reserve = reserved_bytes_in_section(compute_capability(arch))
     return {symbol.name: _resources(symbol, sections, per_function, reserve) for symbol in symbols if symbol.is_entry}
 
 
@@ -231,6 +231,8 @@ def _resources(
     shared = sections.get(f".nv.shared.{symbol.name}")
     bank = sections.get(f".nv.constant0.{symbol.name}")
     base, size = _parameter_block(records) or (bank.size if bank else 0, 0)
+    required = _block_of(records, nvinfo.REQUIRED_THREADS)
+    bounds = required or _block_of(records, nvinfo.MAX_THREADS)
     parameters = (nvinfo.read_parameter(each.payload) for each in records if each.code == nvinfo.KPARAM_INFO)
     return Resources(
         registers=per_function.get(nvinfo.REGCOUNT, symbol.index) or 0,
@@ -240,7 +242,8 @@ def _resources(
         parameters=tuple(sorted(parameters, key=lambda parameter: parameter.ordinal)),
         parameter_base=base,
         parameter_bytes=size,
-        max_threads=_max_threads(records),
+        max_threads=None if bounds is None else math.prod(bounds),
+        required_block=required,
         warp_collectives=_warp_collectives(records),
     )
 
@@ -266,10 +269,10 @@ def _barriers(records: tuple[nvinfo.Attribute, ...]) -> int:
     return next((record.payload[0] for record in records if record.code == nvinfo.NUM_BARRIERS), 0)
 
 
-def _max_threads(records: tuple[nvinfo.Attribute, ...]) -> int | None:
-    for code in (nvinfo.REQUIRED_THREADS, nvinfo.MAX_THREADS):
-        for record in records:
-            if record.code == code and len(record.words()) >= 3:
-                x, y, z = record.words()[:3]
-                return x * y * z
+def _block_of(records: tuple[nvinfo.Attribute, ...], code: int) -> tuple[int, int, int] | None:
+    """The block extents that a record of that code holds."""
+    for record in records:
+        if record.code == code and len(record.words()) >= 3:
+            x, y, z = record.words()[:3]
+            return x, y, z
     return None

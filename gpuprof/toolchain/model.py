@@ -43,6 +43,7 @@ class Resources:
     spill_store_bytes: int | None = None  #: None where no ptxas log says so (a stored cubin)
     spill_load_bytes: int | None = None
     max_threads: int | None = None  #: from launch bounds
+    required_block: tuple[int, int, int] | None = None  #: from ``__block_size__`` (PTX ``.reqntid``)
     warp_collectives: Mapping[int, int] = field(default_factory=dict)  #: offset -> register of the mask, or all ones
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from gpuprof.emulator.state.faults import code_location, first_lane
 from gpuprof.errors import BarrierRuleError
+from gpuprof.isa.machine import INSTRUCTION_BYTES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -90,7 +91,7 @@ def _check_skipped(batch: Batch, waits: Waits, done: Bool) -> None:
 
 def went_round(program: Any, barrier_pc: int, exit_pc: int) -> bool:
     """Whether a thread that ended at ``exit_pc`` did something in code that lies behind the barrier alone."""
-    length = len(program.function.instructions) * 16
+    length = len(program.function.instructions) * INSTRUCTION_BYTES
     if barrier_pc >= length or exit_pc >= length:
         return False
     graph: Graph = program.graph
@@ -119,13 +120,13 @@ def _reachable(graph: Graph, source: int) -> set[int]:
 
 def _place(batch: Batch, pc: int) -> str:
     """A barrier by the program counter behind it, as ``f.cu:12``."""
-    source = batch.launch.program.instructions[pc // 16 - 1].source
+    source = batch.launch.program.instructions[pc // INSTRUCTION_BYTES - 1].source
     return f"{source.file}:{source.line}" if source else f"the one at 0x{pc - 16:04x}"
 
 
 def _broken(batch: Batch, pc: int, mask: Bool, message: str) -> BarrierRuleError:
     block, thread = batch.launch.name_lane(batch, first_lane(batch, mask))
-    instruction = batch.launch.program.instructions[pc // 16 - 1]
+    instruction = batch.launch.program.instructions[pc // INSTRUCTION_BYTES - 1]
     return BarrierRuleError(message, code_location(batch.launch.kernel, instruction, block, thread))
 
 

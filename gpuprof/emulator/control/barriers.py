@@ -18,6 +18,7 @@ from gpuprof.emulator.contract import WARP
 from gpuprof.emulator.control import barrier_rules
 from gpuprof.emulator.state.lane_state import LaneState
 from gpuprof.emulator.state.operands import FALSE, TRUE, ZERO
+from gpuprof.isa.machine import INSTRUCTION_BYTES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -213,8 +214,8 @@ def _count_joined(batch: Batch, slot: int, pc: int, going: Bool, whole: Bool) ->
     else:
         again = np.logical_and(going, np.logical_and(going, batch.restored[slot]).any(axis=2, keepdims=True))
     if again.any():
-        batch.counters.joined[pc // 16 - 1] += batch.count_warps(again)
-        batch.counters.joined_threads[pc // 16 - 1] += batch.count_lanes(again)
+        batch.counters.joined[pc // INSTRUCTION_BYTES - 1] += batch.count_warps(again)
+        batch.counters.joined_threads[pc // INSTRUCTION_BYTES - 1] += batch.count_lanes(again)
 
 
 def _of_one_group(batch: Batch, slot: int, waiting: Bool, ready: Bool) -> Bool:

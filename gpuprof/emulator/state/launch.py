@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuprof.emulator.contract import WARP
-from gpuprof.emulator.memory.constants import ConstantTable, bank_layout, fill_bank
+from gpuprof.emulator.memory.constants import ConstantTable, fill_bank
 from gpuprof.emulator.runtime import syscalls
 from gpuprof.emulator.state.operands import TRUE
 from gpuprof.emulator.state.special_values import thread_registers
+from gpuprof.isa.constant_bank import bank_layout
+from gpuprof.isa.machine import Dim3
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-Dim3 = tuple[int, int, int]
 
 #: Where code lies in the address space; functions of the device runtime follow at SYSTEM_OFFSET.
 CODE_BASE = 0x7D00_0000_0000

@@ -15,7 +15,7 @@ from pathlib import Path
 from gpuprof.device.jobs import Job, KernelCall
 from gpuprof.device.launcher import jobs_ended, launcher_command, write_spec
 from gpuprof.errors import ProfilerError
-from gpuprof.results.metrics import TIME
+from gpuprof.isa.ncu_metrics import TIME
 from gpuprof.system.cleanup import temporary_folder
 from gpuprof.toolchain import ncu
 from gpuprof.toolchain.ncu_csv import NcuLaunch
