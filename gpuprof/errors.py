@@ -70,9 +70,15 @@ class ConfigProblem:
 class ConfigError(UsageError):
     """The YAML is wrong; holds all the mistakes of the file at once."""
 
+    #: So many mistakes are printed at most.
+    MAX_SHOWN = 100
+
     def __init__(self, problems: tuple[ConfigProblem, ...]) -> None:
         self.problems = problems
-        super().__init__("\n".join(str(problem) for problem in problems))
+        lines = [str(problem) for problem in problems[: self.MAX_SHOWN]]
+        if len(problems) > self.MAX_SHOWN:
+            lines.append(f"... and {len(problems) - self.MAX_SHOWN:,} more mistakes")
+        super().__init__("\n".join(lines))
 
 
 class ExpressionError(GpuprofError):

@@ -25,13 +25,14 @@ def command(config: str, settings: tuple[str, ...], arch: str | None, as_json: b
     """
     from gpuprof.arch import DEFAULT_ARCH
     from gpuprof.device.choice import resolve_arch
-    from gpuprof.experiment import find_config, load
+    from gpuprof.experiment import find_config
     from gpuprof.experiment.naming import unpaired_note
     from gpuprof.experiment.overrides import parse_overrides
+    from gpuprof.results.expectations import load_experiment
 
     chosen = resolve_arch(arch) if arch else None
     overrides = parse_overrides(settings)
-    experiment = load(find_config(config), overrides=overrides, arch=chosen, default_arch=DEFAULT_ARCH)
+    experiment = load_experiment(find_config(config), overrides=overrides, arch=chosen, default_arch=DEFAULT_ARCH)
     if as_json:
         click.echo(json.dumps(as_data(experiment), indent=2))
         return

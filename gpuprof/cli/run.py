@@ -84,10 +84,11 @@ def _run(
     from gpuprof.experiment.overrides import parse_overrides
     from gpuprof.profile.ncu.counters import count_with_ncu, require_ncu, with_ncu
     from gpuprof.profile.run import run_experiment
+    from gpuprof.results.expectations import load_experiment
 
     ncu = ncu_options_of(flags)
     path = experiments.find_config(config)
-    experiment = experiments.load(path, overrides=parse_overrides(flags["overrides"]), arch=options.arch)
+    experiment = load_experiment(path, overrides=parse_overrides(flags["overrides"]), arch=options.arch)
     if ncu is not None:
         require_ncu(experiment, options)
     _keep_killed_run(path, flags)

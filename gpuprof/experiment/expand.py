@@ -15,6 +15,7 @@ from gpuprof.experiment import naming, references
 from gpuprof.experiment.buffers import BufferBuilder
 from gpuprof.experiment.collect import Collector, Skip
 from gpuprof.experiment.document import Path_
+from gpuprof.experiment.expect import ValueKinds
 from gpuprof.experiment.model import (
     Buffer,
     Experiment,
@@ -54,7 +55,9 @@ class Expander:
         overrides: Mapping[str, str],
         arch: str | None = None,
         default_arch: str | None = None,
+        values: ValueKinds | None = None,
     ) -> None:
+        self._values = values
         self.model = model
         self.path = path
         self.collector = collector
@@ -98,7 +101,7 @@ class Expander:
             path=self.path,
             variants=variants,
             baseline=model.baseline,
-            expect=references.expectations(model, self.collector, variants),
+            expect=references.expectations(model, self.collector, variants, self._values),
             dropped=dropped,
             arch=self._yaml_arch,
             iters=model.iters,

@@ -114,7 +114,7 @@ def _as_integers(values: NDArray[Any], dtype: np.dtype[Any], prefix: str) -> NDA
         if bad.any():
             raise ExpressionError(f"{prefix}gives {values[np.argmax(bad)]}, which {dtype} cannot hold; use // or floor")
     limits = np.iinfo(dtype)
-    low, high = values.min(initial=0), values.max(initial=0)
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
     if low < limits.min or high > limits.max:
         worst = low if low < limits.min else high
         raise ExpressionError(f"{prefix}gives {worst}, outside {dtype}'s {limits.min} to {limits.max}")

@@ -110,7 +110,9 @@ def _resolved(variant: Variant, variants: Sequence[Variant], collector: Collecto
     return variant
 
 
-def expectations(model: ExperimentModel, collector: Collector, variants: Sequence[Variant]) -> tuple[Expectation, ...]:
+def expectations(
+    model: ExperimentModel, collector: Collector, variants: Sequence[Variant], values: expect.ValueKinds | None
+) -> tuple[Expectation, ...]:
     """``expect:`` in either of its forms, as a list; names and variants are checked."""
     known = {variant.label for variant in variants}
     declared = {*model.sizes, *(name for v in model.variants.values() for name in (*v.sizes, *v.params))}
@@ -120,13 +122,13 @@ def expectations(model: ExperimentModel, collector: Collector, variants: Sequenc
             collector.add(path, no_variant(name, [*model.variants, *sorted(known)]), "variant")
         with collector.at(path):
             try:
-                parsed = expect.parse_expectation(text)
-                expect.check(parsed, list(model.variants), declared)
+                parsed = expect.parse_expectation(text, values)
+                expect.check(parsed, list(model.variants), declared, values)
             except ExpressionError as error:
                 collector.add(path, str(error))
                 raise Skip from None
             line = collector.document.line(path)
-            found.append(Expectation(text, name, expect.is_gpu_only(parsed), line))
+            found.append(Expectation(text, name, expect.is_gpu_only(parsed, values or {}), line))
     return tuple(found)
 
 

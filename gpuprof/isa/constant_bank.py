@@ -35,6 +35,15 @@ class BankLayout:
         return dict(zip(offsets, _DIMENSIONS, strict=True))
 
 
+@dataclass(frozen=True)
+class Parameter:
+    """One kernel parameter in the cubin's layout (EIATTR_KPARAM_INFO): offset and size in bytes."""
+
+    ordinal: int
+    offset: int
+    size: int
+
+
 _UP_TO_89 = BankLayout(0x160, 0x0, 0xC, 0x28, 0x20, 0x18, 0x2C, 0x10C)
 _90 = replace(_UP_TO_89, parameters=0x210)
 _FROM_100 = BankLayout(0x380, 0x360, 0x370, 0x37C, 0x2F8, None, None, 0x2D0)

@@ -121,6 +121,7 @@ def executed_result(result: Result, outcome: Outcome, options: TimingOptions, wh
         counters=outcome.counters,
         timing=timing,
         missing=missing,
+        notes=(*result.notes, *(outcome.verification.notes if outcome.verification else ())),
     )
 
 

@@ -379,7 +379,7 @@ class _Conductor:
     def _expectations(self, run: Run) -> tuple[ExpectationOutcome, ...]:
         if not self._experiment.expect:
             return ()
-        from gpuprof.experiment.expect import evaluate_expectations
+        from gpuprof.results.expectations import evaluate_expectations
 
         return evaluate_expectations(self._experiment, run.results)
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from gpuprof.emulator.memory.global_access import take_source
 from gpuprof.sanitizer.access_forms import (
+    ATOMIC,
     BLOCK,
     COPY,
     NONE,

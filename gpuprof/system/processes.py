@@ -17,7 +17,7 @@ _PR_SET_PDEATHSIG = 1  # linux/prctl.h
 
 @dataclass(frozen=True)
 class ToolResult:
-    """How an outside program ended: its exit code, its two streams, and whether the time limit stopped it."""
+    """How an outside program ended: its exit code, its two streams, and whether a limit on time stopped it."""
 
     returncode: int
     stdout: bytes
@@ -26,11 +26,17 @@ class ToolResult:
 
 
 def run_limited(
-    command: Sequence[str], *, seconds: float, memory_bytes: int | None = None, folder: Path | None = None
+    command: Sequence[str],
+    *,
+    seconds: float,
+    cpu_seconds: int | None = None,
+    memory_bytes: int | None = None,
+    folder: Path | None = None,
 ) -> ToolResult:
     """Run an outside program in a process group of its own; the whole group is killed at the limit or on an error.
 
-    ``memory_bytes`` limits the address space (None: the machine's memory). Raises OSError when it cannot start.
+    ``cpu_seconds`` of processor time is what a busy machine does not use up; ``memory_bytes`` limits the address space
+    (None: the machine's memory). Raises OSError when it cannot start.
     """
     from gpuprof.system.cleanup import shared_cleaner
 
@@ -43,10 +49,13 @@ def run_limited(
         start_new_session=True,
     )
     limit_memory(process.pid, memory_bytes)
+    if cpu_seconds is not None:
+        limit_cpu(process.pid, cpu_seconds)
     with shared_cleaner().group(process.pid):
         try:
             stdout, stderr = process.communicate(timeout=seconds)
-            return ToolResult(process.returncode, stdout, stderr)
+            over = process.returncode in (-signal.SIGXCPU, -signal.SIGKILL) and cpu_seconds is not None
+            return ToolResult(process.returncode, stdout, stderr, timed_out=over)
         except subprocess.TimeoutExpired:
             kill_group(process)
             stdout, stderr = process.communicate()
@@ -75,6 +84,16 @@ def limit_memory(pid: int, memory_bytes: int | None = None) -> None:
         if hard != resource.RLIM_INFINITY:
             limit = min(limit, hard)
         resource.prlimit(pid, resource.RLIMIT_AS, (limit, limit))
+
+
+def limit_cpu(pid: int, seconds: int) -> None:
+    """Limit the processor time of a child, after which Linux ends it."""
+    if not sys.platform.startswith("linux"):
+        return
+    import resource
+
+    with suppress(OSError, ValueError):
+        resource.prlimit(pid, resource.RLIMIT_CPU, (seconds, seconds + 1))
 
 
 def machine_memory() -> int:

@@ -16,6 +16,11 @@ from gpuprof.toolchain.tools import Toolchain
 OPTIONS = ("-c", "-hex", "-gi")
 _KIND = "sass"
 _TIMEOUT_S = 600
+#: Processor time and memory that nvdisasm may take, by the file's size: a forged section table makes it work for ever.
+_CPU_SECONDS = 20
+_BYTES_PER_CPU_SECOND = 50_000
+_MEMORY_BYTES = 2 << 30
+_MEMORY_PER_BYTE = 400
 
 
 def disassemble_text(tools: Toolchain, cubin: Path, cache: Cache | None = None) -> str:
@@ -37,11 +42,17 @@ def disassemble_text(tools: Toolchain, cubin: Path, cache: Cache | None = None) 
 
 def _run(command: list[str], cubin: Path) -> bytes:
     try:
-        done = run_limited(command, seconds=_TIMEOUT_S)
+        size = cubin.stat().st_size
+        done = run_limited(
+            command,
+            seconds=_TIMEOUT_S,
+            cpu_seconds=_CPU_SECONDS + size // _BYTES_PER_CPU_SECOND,
+            memory_bytes=_MEMORY_BYTES + _MEMORY_PER_BYTE * size,
+        )
     except OSError as error:
         raise DisassemblyError(f"cannot start {command[0]}: {error.strerror}") from None
     if done.timed_out:
-        raise DisassemblyError(f"nvdisasm took longer than {_TIMEOUT_S} s for {cubin} and was stopped")
+        raise DisassemblyError(f"nvdisasm took too long for {cubin} and was stopped: the file may be damaged")
     if done.returncode != 0:
         message = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
         raise DisassemblyError(f"nvdisasm cannot read {cubin}: {message.splitlines()[0] if message else 'no reason'}")

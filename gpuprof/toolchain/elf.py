@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 EM_CUDA = 190
 
+#: A longer symbol name is a damaged string table (mangled names of nested templates have some thousand bytes).
+MAX_NAME_BYTES = 1 << 20
+
 _STO_ENTRY = 0x10  #: st_other bit of a kernel
 _STT_FUNC = 2
 _SYMBOL = struct.Struct("<IBBHQQ")
@@ -117,7 +120,7 @@ def parse_cubin(data: bytes, name: str) -> CubinFacts:
         if elf.header["e_machine"] not in (EM_CUDA, "EM_CUDA"):
             raise DisassemblyError(f"{name} is an ELF file, but not of CUDA machine code; extract its cubins first")
         _check_length(elf, len(data))
-        return _read(elf)
+        return _read(elf, len(data))
     except DisassemblyError as error:
         raise DisassemblyError(f"{name}: {error}" if name not in str(error) else str(error)) from None
     except (ELFError, ConstructError, ValueError, KeyError, struct.error, IndexError, OverflowError) as error:
@@ -132,8 +135,8 @@ def _check_length(elf: ELFFile, length: int) -> None:
         raise DisassemblyError(f"cut short: the section table ends at byte {end}, the file at {length}")
 
 
-def _read(elf: ELFFile) -> CubinFacts:
-    sections = tuple(_sections(elf))
+def _read(elf: ELFFile, length: int) -> CubinFacts:
+    sections = tuple(_sections(elf, length))
     by_index = {section.index: section for section in sections}
     by_name = {section.name: section for section in sections}
     symbols = _symbols(by_name, by_index)
@@ -147,11 +150,15 @@ def _read(elf: ELFFile) -> CubinFacts:
     )
 
 
-def _sections(elf: ELFFile) -> list[Section]:
+def _sections(elf: ELFFile, length: int) -> list[Section]:
     found = []
+    claimed = 0
     for index, section in enumerate(elf.iter_sections()):
         header = section.header
         occupies = header["sh_type"] != "SHT_NOBITS"
+        claimed += header["sh_size"] if occupies else 0
+        if claimed > length:
+            raise DisassemblyError(f"its sections claim {claimed:,} bytes and more; the file has {length:,}")
         data = section.data() if occupies and header["sh_size"] else b""
         if occupies and len(data) != header["sh_size"]:
             raise DisassemblyError(f"cut short: section {section.name} has {len(data)} of {header['sh_size']} bytes")
@@ -181,7 +188,9 @@ def _symbols(by_name: Mapping[str, Section], by_index: Mapping[int, Section]) ->
         found.append(
             Symbol(
                 index=index,
-                name=strings.data[name : strings.data.index(b"\0", name)].decode("utf-8", "surrogateescape"),
+                name=strings.data[name : strings.data.index(b"\0", name, name + MAX_NAME_BYTES)].decode(
+                    "utf-8", "surrogateescape"
+                ),
                 section=owner.name if owner and section else "",
                 value=value,
                 size=size,
@@ -190,6 +199,11 @@ def _symbols(by_name: Mapping[str, Section], by_index: Mapping[int, Section]) ->
             )
         )
     return tuple(found)
+
+
+def _text_at(data: bytes, start: int) -> str:
+    """The text that ends with a zero byte; raises ValueError where there is none."""
+    return data[start : data.index(b"\0", start, start + MAX_NAME_BYTES)].decode("utf-8", "surrogateescape")
 
 
 def _relocations(by_index: Mapping[int, Section], symbols: tuple[Symbol, ...]) -> list[Relocation]:
