@@ -159,7 +159,7 @@ class Arena:
         region = min(self._regions, key=lambda region: max(region.start - offset, offset - region.end + 1, 0))
         size = region.end - region.start
         if offset >= region.end:
-            distance = f"{offset - region.end:,} bytes behind the end"
+            distance = f"{offset - region.end:,} bytes past the end"
         elif offset < region.start:
             distance = f"{region.start - offset:,} bytes before the start"
         else:
