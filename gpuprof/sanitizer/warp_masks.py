@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,10 @@ import numpy as np
 
 from gpuprof.emulator.control.barrier_rules import went_round
 from gpuprof.emulator.control.barriers import WARPSYNC_SLOT, ballot
-from gpuprof.emulator.state.faults import first_lane
+from gpuprof.emulator.state.faults import call_site, first_lane
+from gpuprof.emulator.state.operands import bind_alone
+from gpuprof.sass.cfg import target_address
+from gpuprof.sass.model import OperandKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
     from gpuprof.emulator.contract import Step
     from gpuprof.emulator.control.barriers import Batch
     from gpuprof.emulator.semantics.base import Decoded
+    from gpuprof.sass.model import Instruction, Operand
 
     Array = NDArray[Any]
     Bool = NDArray[np.bool_]
@@ -39,6 +43,31 @@ class MaskFault:
     lanes: int
 
 
+def _mask_of_branch(batch: Batch, index: int) -> Operand | None:
+    """The mask of a collective up to sm_89: of the BRA.CONV that leads to it, or the BRA.DIV before it."""
+    instructions = batch.launch.program.instructions
+    address = instructions[index].address
+    for number, instruction in enumerate(instructions[max(0, index - 64) : index], max(0, index - 64)):
+        if instruction.opcode != "BRA" or not instruction.operands:
+            continue
+        converged = "CONV" in instruction.modifiers and target_address(instruction) == address
+        diverged = "DIV" in instruction.modifiers and number == index - 1
+        if converged or diverged:
+            mask = instruction.operands[0]
+            return bind_alone(mask) if mask.kind is not OperandKind.LABEL else _mask_of_call(instructions, number)
+    return None
+
+
+def _mask_of_call(instructions: Sequence[Instruction], branch: int) -> Operand | None:
+    """sm_75 does not print the mask of a BRA.CONV: the function that is called where it is not taken waits for it."""
+    call = next((each for each in instructions[branch : branch + 6] if each.opcode == "CALL"), None)
+    address = None if call is None else target_address(call)
+    for instruction in instructions[address // 16 : address // 16 + 6] if address is not None else ():
+        if instruction.opcode == "WARPSYNC" and instruction.operands:
+            return bind_alone(instruction.operands[0])
+    return None
+
+
 class MaskRules:
     """Wraps collectives. Result: ``faults`` by (instruction, kind)."""
 
@@ -56,9 +85,15 @@ class MaskRules:
         if register is not None and register >= 255:
             register = None
 
+        branch: list[Operand | None] = []
+
         def execute(batch: Batch) -> None:
+            if not branch:
+                branch.append(_mask_of_branch(batch, index))
             if register is not None:
                 self._check_mask(batch, index, batch.registers[register])
+            elif branch[0] is not None:
+                self._check_mask(batch, index, batch.u32(branch[0]))
             if opcode == "SHFL":
                 self._check_source(batch, index, decoded)
             step(batch)
@@ -67,17 +102,30 @@ class MaskRules:
 
     def meet(self, batch: Batch, lanes: Bool, pc: int) -> None:
         """A WARPSYNC released ``lanes``: those that it named and that ended elsewhere never came."""
+        shape = (batch.block_count, batch.warp_count, 32)
+        own = np.left_shift(np.uint32(1), np.arange(32, dtype=np.uint32)).reshape(1, 1, 32)
+        outside = np.logical_and(np.broadcast_to(lanes, shape), (batch.barriers[WARPSYNC_SLOT] & own) == 0)
+        outside = np.logical_and(outside, batch.live)
+        index = pc // 16 - 1
+        if outside.any():
+            self._add(batch, self._called_from(batch, index, outside), NOT_NAMED, outside, outside)
         if not batch.exits:
             return
-        shape = (batch.block_count, batch.warp_count, 32)
         present = np.broadcast_to(batch.launch.present, shape)
         met = np.broadcast_to(lanes, shape)
         words = np.broadcast_to(batch.barriers[WARPSYNC_SLOT], shape) & ballot(present) & ~ballot(met)
         bad = np.logical_and(met, words != 0)
         if bad.any() and any(went_round(batch.launch.program, pc - 16, at) for at in batch.exits):
-            own = np.left_shift(np.uint32(1), np.arange(32, dtype=np.uint32)).reshape(1, 1, 32)
             word = words.max(axis=2, keepdims=True)
-            self._add(batch, pc // 16 - 1, NOT_THERE, bad, (word & own) != 0)
+            self._add(batch, self._called_from(batch, index, bad), NOT_THERE, bad, (word & own) != 0)
+
+    @staticmethod
+    def _called_from(batch: Batch, index: int, lanes: Bool) -> int:
+        """The instruction, or the call of the compiler's function that it stands in."""
+        if batch.launch.program.instructions[index].source is not None:
+            return index
+        called = call_site(batch, 16 * index, first_lane(batch, lanes))
+        return index if called is None else called
 
     def _check_mask(self, batch: Batch, index: int, words: Array) -> None:
         own = np.left_shift(np.uint32(1), np.arange(32, dtype=np.uint32)).reshape(1, 1, 32)
