@@ -61,6 +61,14 @@ class EmulatedDevice:
         self._addresses[handle.identifier] = (address, nbytes)
         return handle
 
+    def name(self, handle: Handle, name: str, dtype: str, shape: tuple[int, ...]) -> None:
+        """What messages call a buffer and its elements."""
+        import numpy as np
+
+        from gpuprof.emulator.memory.arena import ArrayName
+
+        self._arena.names[self._address(handle)] = ArrayName(name, np.dtype(dtype).itemsize, shape)
+
     def free(self, handle: Handle) -> None:
         self._arena.free(self._address(handle))
         del self._addresses[handle.identifier]
@@ -112,6 +120,7 @@ class EmulatedDevice:
         image = module.image(launch.symbol)
         _check_limits(module, launch)
         values = [self._argument(argument) for argument in launch.arguments]
+        order = self._order_dependence(module, launch) if launch.reorders else None
         watched = tuple((self._address(handle), handle.nbytes) for handle in launch.outputs)
         options = replace(self._options, poison=launch.poison * 0x01010101, watched=watched)
         report = emulate(
@@ -125,8 +134,20 @@ class EmulatedDevice:
         )
         expected = zip(launch.outputs, report.expected_bytes, strict=False)
         return replace(
-            _launch_counters(image, report), expected_bytes={handle.identifier: count for handle, count in expected}
+            _launch_counters(image, report),
+            order=order or "",
+            expected_bytes={handle.identifier: count for handle, count in expected},
         )
+
+    def _order_dependence(self, module: Module, launch: Launch) -> str | None:
+        from gpuprof.sanitizer.launch import LaunchRequest
+        from gpuprof.sanitizer.order_check import order_dependence
+
+        image, arena, parameters = self.prepared(launch)
+        regions = (arena.region_at(self._address(handle)) for handle in launch.outputs)
+        request = LaunchRequest(image, arena, launch.grid, launch.block, parameters, launch.shared_bytes)
+        tracked = tuple(region for region in regions if region is not None)
+        return order_dependence(request, tracked, launch.poison * 0x01010101)
 
     def prepared(self, launch: Launch) -> tuple[KernelImage, Arena, bytes]:
         """The kernel, the memory and the parameter block of a launch, for who runs it otherwise."""
@@ -189,7 +210,7 @@ def _launch_counters(image: KernelImage, report: EmulationReport) -> LaunchCount
     per_instruction = []
     for each in report.per_instruction:
         instruction = instructions[each.address // INSTRUCTION_BYTES]
-        source = instruction.source
+        source = instruction.source.of_user if instruction.source else None
         per_instruction.append(
             InstructionCounters(
                 address=instruction.address,

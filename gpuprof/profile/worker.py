@@ -103,7 +103,11 @@ class Worker:
         missing = wide = ""
         for seed, job in enumerate(request.jobs):
             counted = self._pass(job, request.poison)
-            damage = damage or self.session.damage(job)
+            orders = (f"step {each.step} " if len(counted) > 1 else "" for each in counted)
+            order = (
+                head + each.counters.order for head, each in zip(orders, counted, strict=True) if each.counters.order
+            )
+            damage = damage or self.session.damage(job) or next(order, None)
             coverage = self.session.coverage(job, counted)
             found = self._compare(request, seed, coverage)
             parts += found.checks

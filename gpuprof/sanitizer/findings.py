@@ -49,16 +49,7 @@ class Site:
     @property
     def written(self) -> SourceLine | None:
         """Where somebody wrote it: the innermost line outside CUDA's headers; None without line information."""
-        if self.source is None:
-            return None
-        chain = (self.source, *self.source.inlined_at)
-        return next((place for place in chain if not _is_cuda_header(place.file)), chain[-1])
-
-
-def _is_cuda_header(file: str) -> bool:
-    """Headers of the toolkit and its wheels: below an ``include`` folder of theirs."""
-    folders = file.replace("\\", "/").lower().split("/")
-    return "include" in folders[:-1] and any(word in file.lower() for word in ("cuda", "nvidia", "cu12", "cu13"))
+        return self.source.of_user if self.source else None
 
 
 @dataclass(frozen=True)

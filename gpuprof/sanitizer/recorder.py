@@ -32,14 +32,21 @@ class Recorder:
     """Implements ``emulator.contract.Observer``. Results: ``suspects``, ``unset_loads``, ``masks``."""
 
     def __init__(
-        self, threads: int, written: Sequence[Region], poison: int, masks: MaskRules | None, *, races: bool = True
+        self,
+        threads: int,
+        written: Sequence[Region],
+        poison: int,
+        masks: MaskRules | None,
+        *,
+        races: bool = True,
+        loads: bool = True,
     ) -> None:
         self.suspects = Suspects()
         self.unset_loads: dict[int, tuple[int, int, int]] = {}  #: instruction -> (block, warp, lane) of an example
         self.masks = masks
         self._globals = GlobalConflicts(written, threads, self.suspects)
         self._poison = poison
-        self._races = races
+        self._races, self._watches_loads = races, loads
         self._log: SharedConflicts | None = None
         self._epochs = np.zeros(1, np.int32)
 
@@ -62,6 +69,8 @@ class Recorder:
         if not forms:
             return step if self.masks is None else self.masks.bind(decoded, index, step)
         observed = self._accesses(forms, step) if self._races else step
+        if not self._watches_loads:
+            return observed
         if forms[0].verb == ATOMIC:
             return self._atomics(forms[0], observed)
         load = next((form for form in forms if form.verb == READ and form.data is not None), None)
