@@ -228,4 +228,5 @@ def _launch_counters(image: KernelImage, report: EmulationReport) -> LaunchCount
         per_instruction=tuple(per_instruction),
         printed=report.printed,
         unavailable=report.unavailable,
+        warnings=report.warnings,
     )
