@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 class Order:
     """Warps of a block run one at a time, each until it waits or ends.
 
-    ``seed`` None: the highest of those that can run goes first. Else a random one does, and gives way now and then.
+    ``seed`` None: the highest (or the lowest) of those that can run goes first. Else a random one does, and gives way
+    now and then.
     """
 
     seed: int | None = None
+    lowest_first: bool = False
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 A few blocks run once with their accesses logged. Where no two threads of a block touched a word without a barrier
 between, no order of warps can change a result, and that is all. Else the same blocks run again, highest warp first,
-each alone to its next barrier; when other values come out, the exact judge names the two lines. Memory is put back.
+each alone to its next barrier, and lowest first; when other values come out, the exact judge names the two lines.
+Memory is put back.
 """
 
 from __future__ import annotations
@@ -60,8 +61,8 @@ def order_dependence(request: LaunchRequest, outputs: Sequence[Region], poison: 
     usual = look.run(recorder)
     if usual is None or not recorder.suspects.any:
         return None
-    other = look.run(None, Order())
-    if other is not None and _same(usual, other):
+    others = (look.run(None, order) for order in (Order(), Order(lowest_first=True)))
+    if all(other is None or other == usual for other in others):
         return None
     judge = RaceJudge(recorder.suspects, warps, image.warp_collectives)
     look.run(judge)
@@ -80,10 +81,6 @@ def _told(findings: Sequence[Finding]) -> str:
     first = findings[0]
     more = f" (and {len(findings) - 1} more pairs of lines: gpuprof sanitize)" if len(findings) > 1 else ""
     return f"depends on the order of warps: {first.message}{more}; {first.repair}"
-
-
-def _same(first: dict[int, int], second: dict[int, int]) -> bool:
-    return first == second
 
 
 class _Look:

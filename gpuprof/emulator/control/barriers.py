@@ -144,8 +144,10 @@ class Batch(LaneState):
         """The fragment whose turn it is when warps run one at a time: the highest warp's, or a random one."""
         if self._random is not None:
             return self.fragments.pop(int(self._random.integers(len(self.fragments))))
-        highest = [int(np.flatnonzero(each.mask.any(axis=(0, 2)))[-1]) for each in self.fragments]
-        return self.fragments.pop(max(range(len(highest)), key=lambda number: (highest[number], number)))
+        order = self.launch.options.order
+        sign = -1 if order is not None and order.lowest_first else 1
+        warps = [sign * int(np.flatnonzero(each.mask.any(axis=(0, 2)))[-1]) for each in self.fragments]
+        return self.fragments.pop(max(range(len(warps)), key=lambda number: (warps[number], number)))
 
     @property
     def quiet(self) -> bool:
