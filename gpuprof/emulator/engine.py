@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpuprof.emulator.certainty import doubts
 from gpuprof.emulator.contract import WARP
 from gpuprof.emulator.control.barriers import Batch
 from gpuprof.emulator.control.scheduler import run_batch
@@ -82,7 +83,7 @@ def emulate(
         warnings = _over_budget(strata, options.budget, time.monotonic() - started)
         if sum(stratum.counters.blocks for stratum in strata) < total:
             report = _report(image, context, strata, total)
-            return replace(report, expected_bytes=coverage.expected(strata), warnings=warnings)
+            return replace(report, expected_bytes=coverage.expected(strata), warnings=(*warnings, *report.warnings))
     return _report(image, context, strata, total)
 
 
@@ -264,4 +265,5 @@ def _report(image: KernelImage, context: LaunchContext, strata: list[_Stratum], 
         blocks_total=total,
         per_instruction=per_instruction if context.options.per_instruction else (),
         printed=context.runtime.text,
+        warnings=doubts(image.arch, (image.program.instructions[index] for index in lines)),
     )
