@@ -64,7 +64,8 @@ def _mask_of_call(instructions: Sequence[Instruction], branch: int) -> Operand |
     address = None if call is None else target_address(call)
     for instruction in instructions[address // 16 : address // 16 + 6] if address is not None else ():
         if instruction.opcode == "WARPSYNC" and instruction.operands:
-            return bind_alone(instruction.operands[0])
+            mask = instruction.operands[0]  # a register is set on the way to the call only
+            return None if mask.kind is OperandKind.REGISTER else bind_alone(mask)
     return None
 
 
