@@ -35,7 +35,9 @@ from gpuprof.emulator.semantics.base import TABLE, Decoded, NotCovered
 from gpuprof.emulator.semantics.fast_paths import specialise
 from gpuprof.emulator.state import special
 from gpuprof.emulator.state.faults import code_location, first_lane, lane_location
+from gpuprof.emulator.state.launch import CODE_BASE
 from gpuprof.emulator.state.operands import bind_instruction
+from gpuprof.emulator.state.symbols import with_addresses
 from gpuprof.errors import EmulationError, UnknownInstructionError
 from gpuprof.isa.machine import INSTRUCTION_BYTES
 from gpuprof.isa.opcodes import OPCODES, Access, Space
@@ -118,14 +120,21 @@ class Site:
                 return self.section + int(operand.value)
             if operand.name in self.program.sections:
                 return self.program.sections[operand.name]
+            address = self.program.address_of(operand.name)
+            if address is not None:
+                return address - CODE_BASE
         elif operand.kind is OperandKind.IMMEDIATE:
             relative = self.instruction.opcode in ("BRX", "CALL", "RET")
             return int(operand.value or 0) + (self.next if relative else self.section)
         raise NotCovered(f"target {operand.text}")
 
+    def holds(self, pc: int) -> bool:
+        """Whether it is a program counter of this code, as against one of the device runtime."""
+        return 0 <= pc < self.program.end and pc % INSTRUCTION_BYTES == 0
+
     def enter(self, batch: Batch, fragment: Fragment, pc: int) -> int:
         """Go to a computed program counter: code, or a function of the device runtime."""
-        if 0 <= pc < self.program.end and pc % INSTRUCTION_BYTES == 0:
+        if self.holds(pc):
             return pc
         where = first_lane(batch, batch.mask)
         return batch.launch.system_call(batch, pc, lane_location(batch, self.instruction, where))
@@ -145,9 +154,19 @@ class Run:
 
 
 class Program:
-    """All code of a cubin, with the kernel's section first. Program counters count from there."""
+    """All code of a cubin, with the kernel's section first. Program counters count from there.
 
-    def __init__(self, disassembly: Disassembly, kernel: str, arch: int) -> None:
+    ``locate`` gives the address of a symbol that instructions name (a variable, a function of the runtime); without it
+    such an instruction has no value.
+    """
+
+    def __init__(
+        self,
+        disassembly: Disassembly,
+        kernel: str,
+        arch: int,
+        locate: Callable[[str, Program], int] | None = None,
+    ) -> None:
         _load_semantics()
         self.kernel = kernel
         self._observer: Observer | None = None
@@ -162,6 +181,11 @@ class Program:
         self.end = len(self.instructions) * INSTRUCTION_BYTES
         self._runs: dict[int, Run] = {}
         self._lock = Lock()
+        self._locate = locate
+
+    def address_of(self, symbol: str) -> int | None:
+        """Where a symbol stands that the code names; None where nobody knows."""
+        return None if self._locate is None else self._locate(symbol, self)
 
     def _append(self, name: str, instructions: tuple[Instruction, ...]) -> None:
         start = len(self.instructions) * INSTRUCTION_BYTES
@@ -213,7 +237,7 @@ class Program:
         raise EmulationError("the code ends without EXIT", self.location(index - 1))
 
     def _site(self, index: int) -> tuple[Decoded, Site]:
-        instruction = bind_instruction(self.instructions[index])
+        instruction = bind_instruction(with_addresses(self.instructions[index], self.address_of))
         site = Site(index, index * INSTRUCTION_BYTES, self._starts[index], instruction, self)
         return Decoded(instruction, self.arch), site
 

@@ -171,9 +171,13 @@ def indirect(decoded: Decoded, site: Site) -> Terminator:
     registers = [operand for operand in operands if operand.kind in _REGISTERS]
     target = site.target(labels[-1]) if labels else 0
     guard = _guard(decoded)
-    if not registers:
+    if not registers and site.holds(target):
         return branch(decoded, site)
-    register, absolute = registers[0], decoded.has("ABS") or decoded.instruction.opcode == "JMX"
+    absolute = decoded.has("ABS") or decoded.instruction.opcode == "JMX"
+    outside = np.full((1, 1, 1), target, np.int64)
+
+    def targets(batch: Batch) -> NDArray[Any]:
+        return _targets(batch, registers[0], target, absolute) if registers else outside
 
     def execute(batch: Batch, fragment: Fragment) -> int:
         if guard is not None:
@@ -184,8 +188,8 @@ def indirect(decoded: Decoded, site: Site) -> Terminator:
                 return site.next
             if on < fragment.lanes:
                 batch.push(site.next, no, fragment.steps)
-                return _scatter(batch, fragment, site, yes, _targets(batch, register, target, absolute))
-        return _scatter(batch, fragment, site, batch.mask, _targets(batch, register, target, absolute))
+                return _scatter(batch, fragment, site, yes, targets(batch))
+        return _scatter(batch, fragment, site, batch.mask, targets(batch))
 
     return execute
 
