@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpuprof.emulator.contract import Decoded, NotCovered
 from gpuprof.emulator.memory.addresses import access_width, memory_operand, narrow_address, wide_address
 from gpuprof.emulator.memory.arena import GLOBAL_BASE
-from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.emulator.state.special_values import LOCAL_WINDOW_HIGH, SHARED_WINDOW_HIGH
 from gpuprof.sass.model import Instruction, Operand, OperandKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.state.lane_state import LaneState
+    from gpuprof.emulator.contract import LaneState
 
     Array = NDArray[Any]
     Bool = NDArray[np.bool_]

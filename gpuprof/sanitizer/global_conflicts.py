@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.control.barriers import Batch
+    from gpuprof.emulator.contract import Batch
     from gpuprof.emulator.memory.arena import Region
     from gpuprof.sanitizer.suspects import Suspects
 

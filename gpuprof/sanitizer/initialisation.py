@@ -11,9 +11,7 @@ from gpuprof.sanitizer.access_forms import READ, AccessForm, access_forms, flip_
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.contract import Step
-    from gpuprof.emulator.control.barriers import Batch
-    from gpuprof.emulator.semantics.base import Decoded
+    from gpuprof.emulator.contract import Batch, Decoded, Step
 
     Bool = NDArray[np.bool_]
 

@@ -28,10 +28,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.contract import Observer, Step
-    from gpuprof.emulator.control.barriers import Batch
+    from gpuprof.emulator.contract import Batch, Decoded, Observer, Step
     from gpuprof.emulator.memory.arena import Arena, Region
-    from gpuprof.emulator.semantics.base import Decoded
     from gpuprof.sanitizer.findings import Finding
     from gpuprof.sanitizer.launch import LaunchRequest
 

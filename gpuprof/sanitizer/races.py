@@ -30,9 +30,7 @@ from gpuprof.sanitizer.clocks import BlockClocks, Snapshot, merged
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.contract import Step
-    from gpuprof.emulator.control.barriers import Batch
-    from gpuprof.emulator.semantics.base import Decoded
+    from gpuprof.emulator.contract import Batch, Decoded, Step
     from gpuprof.sanitizer.clocks import Remote
     from gpuprof.sanitizer.suspects import Suspects
 

@@ -17,10 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.contract import Step
-    from gpuprof.emulator.control.barriers import Batch
+    from gpuprof.emulator.contract import Batch, Decoded, Step
     from gpuprof.emulator.memory.arena import Region
-    from gpuprof.emulator.semantics.base import Decoded
 
     Bool = NDArray[np.bool_]
 

@@ -18,7 +18,7 @@ from gpuprof.sanitizer.access_forms import ATOMIC, COPY, READ, AccessForm
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.control.barriers import Batch
+    from gpuprof.emulator.contract import Batch
     from gpuprof.sanitizer.suspects import Suspects
 
     Array = NDArray[Any]

@@ -18,9 +18,7 @@ from gpuprof.sass.model import OperandKind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.contract import Step
-    from gpuprof.emulator.control.barriers import Batch
-    from gpuprof.emulator.semantics.base import Decoded
+    from gpuprof.emulator.contract import Batch, Decoded, Step
     from gpuprof.sass.model import Instruction, Operand
 
     Array = NDArray[Any]
