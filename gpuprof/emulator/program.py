@@ -17,7 +17,7 @@ import numpy as np
 
 from gpuprof.emulator.contract import Step
 from gpuprof.emulator.control.barriers import Batch, Fragment
-from gpuprof.emulator.control.instructions import STEPS, TERMINATORS, Terminator
+from gpuprof.emulator.control.instructions import STEPS, TERMINATORS, Terminator, wait_for_phase
 from gpuprof.emulator.memory import (
     async_copy,
     atomics,
@@ -27,13 +27,16 @@ from gpuprof.emulator.memory import (
     local_access,
     shared_access,
     shared_atomics,
+    transaction_barriers,
 )
 from gpuprof.emulator.modifiers import check_modifiers
 from gpuprof.emulator.semantics.base import TABLE, Decoded, NotCovered
 from gpuprof.emulator.semantics.fast_paths import specialise
 from gpuprof.emulator.state import special
 from gpuprof.emulator.state.faults import code_location, first_lane, lane_location
+from gpuprof.emulator.state.launch import CODE_BASE
 from gpuprof.emulator.state.operands import bind_instruction
+from gpuprof.emulator.state.symbols import with_addresses
 from gpuprof.errors import EmulationError, UnknownInstructionError
 from gpuprof.isa.machine import INSTRUCTION_BYTES
 from gpuprof.isa.opcodes import OPCODES, Access, Space
@@ -60,6 +63,7 @@ _ACCESSES: dict[tuple[Space, Access], Binder] = {
     (Space.SHARED, Access.LOAD): shared_access.load,
     (Space.SHARED, Access.STORE): shared_access.store,
     (Space.SHARED, Access.MATRIX_LOAD): shared_access.load_matrix,
+    (Space.SHARED, Access.MATRIX_STORE): shared_access.store_matrix,
     (Space.SHARED, Access.ATOMIC): shared_atomics.shared,
     (Space.LOCAL, Access.LOAD): local_access.load,
     (Space.LOCAL, Access.STORE): local_access.store,
@@ -85,6 +89,9 @@ ENGINE: dict[str, Binder] = {
     "S2UR": special.read_special,
     "CS2R": special.read_special,
     "CS2UR": special.read_special,
+    "SYNCS": transaction_barriers.bind,
+    "ARRIVES": transaction_barriers.copies_arrive,
+    "UBLKCP": transaction_barriers.bulk_copy,
     "R2UR": special.to_uniform,
     "ELECT": special.elect,
 }
@@ -111,14 +118,21 @@ class Site:
                 return self.section + int(operand.value)
             if operand.name in self.program.sections:
                 return self.program.sections[operand.name]
+            address = self.program.address_of(operand.name)
+            if address is not None:
+                return address - CODE_BASE
         elif operand.kind is OperandKind.IMMEDIATE:
             relative = self.instruction.opcode in ("BRX", "CALL", "RET")
             return int(operand.value or 0) + (self.next if relative else self.section)
         raise NotCovered(f"target {operand.text}")
 
+    def holds(self, pc: int) -> bool:
+        """Whether it is a program counter of this code, as against one of the device runtime."""
+        return 0 <= pc < self.program.end and pc % INSTRUCTION_BYTES == 0
+
     def enter(self, batch: Batch, fragment: Fragment, pc: int) -> int:
         """Go to a computed program counter: code, or a function of the device runtime."""
-        if 0 <= pc < self.program.end and pc % INSTRUCTION_BYTES == 0:
+        if self.holds(pc):
             return pc
         where = first_lane(batch, batch.mask)
         return batch.launch.system_call(batch, pc, lane_location(batch, self.instruction, where))
@@ -138,9 +152,19 @@ class Run:
 
 
 class Program:
-    """All code of a cubin, with the kernel's section first. Program counters count from there."""
+    """All code of a cubin, with the kernel's section first. Program counters count from there.
 
-    def __init__(self, disassembly: Disassembly, kernel: str, arch: int) -> None:
+    ``locate`` gives the address of a symbol that instructions name (a variable, a function of the runtime); without it
+    such an instruction has no value.
+    """
+
+    def __init__(
+        self,
+        disassembly: Disassembly,
+        kernel: str,
+        arch: int,
+        locate: Callable[[str, Program], int] | None = None,
+    ) -> None:
         _load_semantics()
         self.kernel = kernel
         self.function = disassembly.functions[kernel]
@@ -154,6 +178,11 @@ class Program:
         self.end = len(self.instructions) * INSTRUCTION_BYTES
         self._runs: dict[int, Run] = {}
         self._lock = Lock()
+        self._locate = locate
+
+    def address_of(self, symbol: str) -> int | None:
+        """Where a symbol stands that the code names; None where nobody knows."""
+        return None if self._locate is None else self._locate(symbol, self)
 
     def _append(self, name: str, instructions: tuple[Instruction, ...]) -> None:
         start = len(self.instructions) * INSTRUCTION_BYTES
@@ -192,14 +221,14 @@ class Program:
             opcode = self.instructions[index].opcode
             if opcode == "BAR" and index != first:  # a part of a batch stops before it
                 return Run(first, tuple(steps), None, index * INSTRUCTION_BYTES)
-            if opcode in TERMINATORS:
+            if ends_run(self.instructions[index]):
                 return Run(first, tuple(steps), self._terminator(index), (index + 1) * INSTRUCTION_BYTES)
             steps.append(self._step(index))
             index += 1
         raise EmulationError("the code ends without EXIT", self.location(index - 1))
 
     def _site(self, index: int) -> tuple[Decoded, Site]:
-        instruction = bind_instruction(self.instructions[index])
+        instruction = bind_instruction(with_addresses(self.instructions[index], self.address_of))
         site = Site(index, index * INSTRUCTION_BYTES, self._starts[index], instruction, self)
         return Decoded(instruction, self.arch), site
 
@@ -207,7 +236,7 @@ class Program:
         """Why an instruction cannot be executed, or None when it can."""
         decoded, site = self._site(index)
         try:
-            if decoded.instruction.opcode in TERMINATORS:
+            if ends_run(decoded.instruction):
                 bind_terminator(decoded, site)
             else:
                 bind_step(decoded, site)
@@ -267,7 +296,16 @@ def _describe(reason: BaseException) -> str:
 def bind_terminator(decoded: Decoded, site: Site) -> Terminator:
     """What executes an instruction that ends a straight run; raises NotCovered."""
     check_modifiers(decoded)
+    if decoded.instruction.opcode == "SYNCS":
+        return wait_for_phase(decoded, site)
     return TERMINATORS[decoded.instruction.opcode](decoded, site)
+
+
+def ends_run(instruction: Instruction) -> bool:
+    """Whether the instruction may send lanes elsewhere, or make them wait."""
+    if instruction.opcode == "SYNCS":
+        return transaction_barriers.is_wait(instruction.modifiers, instruction.predicate is not None)
+    return instruction.opcode in TERMINATORS
 
 
 def bind_step(decoded: Decoded, site: Site) -> Step:

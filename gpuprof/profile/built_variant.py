@@ -31,6 +31,7 @@ from gpuprof.experiment.model import (
 from gpuprof.profile.shared_arrays import input_key
 from gpuprof.toolchain.model import Build, BuildRequest, Resources
 from gpuprof.toolchain.parameter_types import parameter_types
+from gpuprof.toolchain.prelude import has_device_variables
 
 
 class ArgumentMismatchError(UsageError):
@@ -38,12 +39,20 @@ class ArgumentMismatchError(UsageError):
 
 
 def build_request(variant: Variant, step: KernelStep, arch: str, folder: Path | None = None) -> BuildRequest:
-    """What nvcc is asked for a kernel step; relative paths in its flags count from ``folder``."""
+    """What nvcc is asked for a kernel step; relative paths in its flags count from ``folder``.
+
+    Kernels of one source that share ``__device__`` variables come in one module, as in a program that is linked once.
+    """
+    mates = [each for each in variant.steps if isinstance(each, KernelStep) and each.source == step.source]
+    kernels = tuple(sorted({each.kernel for each in mates}))
+    together = len(kernels) > 1 and has_device_variables(step.source, variant.include)
+    defines = {name: value for each in mates for name, value in each.defines.items()} if together else step.defines
     return BuildRequest(
         source=step.source,
         kernel=step.kernel,
         arch=arch,
-        defines=step.defines,
+        defines=defines,
+        together=kernels if together else (),
         flags=variant.flags,
         include=variant.include,
         folder=folder,

@@ -23,6 +23,7 @@ from gpuprof.report.columns import (
 from gpuprof.report.grouping import grouped
 from gpuprof.report.label_columns import label_heads
 from gpuprof.report.ncu_table import ncu_columns
+from gpuprof.report.printed import printed_lines
 from gpuprof.report.sentences import coverage_lines, describe_difference, head_lines
 from gpuprof.report.tables import print_columns
 from gpuprof.report.verdict import verdict
@@ -84,6 +85,7 @@ def below(run: Run) -> Iterator[tuple[str, str]]:
     yield from _expectations(run)
     yield from _warnings(run)
     yield from _row_notes(run)
+    yield from printed_lines(run)
     yield from (("dim", line) for line in coverage_lines(run))
     for note in run.notes:
         yield "dim", f"note: {note}"

@@ -13,7 +13,17 @@ import numpy as np
 
 from gpuprof.emulator.contract import Step
 from gpuprof.emulator.control import barriers
-from gpuprof.emulator.control.barriers import GROUP_SLOT, PARKED, WARPSYNC_SLOT, Batch, Fragment, ballot
+from gpuprof.emulator.control.barriers import (
+    GROUP_SLOT,
+    PARKED,
+    PHASE_SLOT,
+    WARPSYNC_SLOT,
+    Batch,
+    Fragment,
+    Waiting,
+    ballot,
+)
+from gpuprof.emulator.memory import transaction_barriers
 from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.emulator.state.faults import first_lane, lane_location
 from gpuprof.emulator.state.operands import FALSE, TRUE, scalar
@@ -161,9 +171,13 @@ def indirect(decoded: Decoded, site: Site) -> Terminator:
     registers = [operand for operand in operands if operand.kind in _REGISTERS]
     target = site.target(labels[-1]) if labels else 0
     guard = _guard(decoded)
-    if not registers:
+    if not registers and site.holds(target):
         return branch(decoded, site)
-    register, absolute = registers[0], decoded.has("ABS") or decoded.instruction.opcode == "JMX"
+    absolute = decoded.has("ABS") or decoded.instruction.opcode == "JMX"
+    outside = np.full((1, 1, 1), target, np.int64)
+
+    def targets(batch: Batch) -> NDArray[Any]:
+        return _targets(batch, registers[0], target, absolute) if registers else outside
 
     def execute(batch: Batch, fragment: Fragment) -> int:
         if guard is not None:
@@ -174,8 +188,8 @@ def indirect(decoded: Decoded, site: Site) -> Terminator:
                 return site.next
             if on < fragment.lanes:
                 batch.push(site.next, no, fragment.steps)
-                return _scatter(batch, fragment, site, yes, _targets(batch, register, target, absolute))
-        return _scatter(batch, fragment, site, batch.mask, _targets(batch, register, target, absolute))
+                return _scatter(batch, fragment, site, yes, targets(batch))
+        return _scatter(batch, fragment, site, batch.mask, targets(batch))
 
     return execute
 
@@ -381,6 +395,24 @@ def _per_barrier(execute: Terminator, numbers: list[Operand], site: Site) -> Ter
         return PARKED
 
     return split
+
+
+def wait_for_phase(decoded: Decoded, site: Site) -> Terminator:
+    """SYNCS.PHASECHK.TRYWAIT: a warp none of whose lanes finds its phase complete waits for that."""
+    done, result = transaction_barriers.phase_done(decoded), transaction_barriers.result_of(decoded)
+
+    def execute(batch: Batch, fragment: Fragment) -> int:
+        found = np.logical_and(batch.active(), done(batch))
+        going = found.any(axis=2, keepdims=True)
+        waits = np.logical_and(batch.mask, ~going)
+        batch.set_predicate(result, found)
+        if not waits.any():
+            return site.next
+        batch.push(site.next, np.logical_and(batch.mask, going), fragment.steps)
+        batch.waits.append(Waiting(PHASE_SLOT, site.pc, waits, fragment.steps))
+        return PARKED
+
+    return execute
 
 
 def trap(decoded: Decoded, site: Site) -> Terminator:
