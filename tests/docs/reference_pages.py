@@ -25,6 +25,7 @@ MODELS = (
     ("A variant", schema.VariantModel),
     ("A step", schema.StepModel),
     ("A buffer", schema.BufferModel),
+    ("The first elements of an output", schema.UnorderedModel),
     ("Random values", schema.RandomFill),
     ("An argument", schema.ArgumentModel),
     ("Tolerance", schema.ToleranceModel),
