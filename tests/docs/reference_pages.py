@@ -24,6 +24,7 @@ MODELS = (
     ("An experiment", schema.ExperimentModel),
     ("A variant", schema.VariantModel),
     ("A step", schema.StepModel),
+    ("Defaults", schema.DefaultsModel),
     ("A buffer", schema.BufferModel),
     ("The first elements of an output", schema.UnorderedModel),
     ("Random values", schema.RandomFill),
