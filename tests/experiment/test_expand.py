@@ -269,8 +269,9 @@ def test_a_byte_order_mark_and_crlf_are_read(tmp_path: Path) -> None:
 
 
 def test_sizes_are_any_numbers_where_an_argument_or_a_fill_is(loaded: Loaded) -> None:
-    changed = ("sizes: {", "sizes: {ALPHA: [0, 0.5, -2.0], HALF: ALPHA / 2, "), ("fill: \"i % 13 - 6\"", "fill: i * HALF")
-    experiment = loaded(*changed, ("args: [M, N, K, A, B, C]", "args: [ALPHA, HALF, K, A, B, C]"))
+    changed = ("sizes: {", "sizes: {ALPHA: [0, 0.5, -2.0], HALF: ALPHA / 2, ")
+    filled = ('fill: "i % 13 - 6"', "fill: i * HALF")
+    experiment = loaded(changed, filled, ("args: [M, N, K, A, B, C]", "args: [ALPHA, HALF, K, A, B, C]"))
     naive = [variant for variant in experiment.variants if variant.family == "naive"]
     assert [variant.label for variant in naive] == ["naive/ALPHA=0", "naive/ALPHA=0.5", "naive/ALPHA=-2"]
     given = [variant.steps[0].args[:2] for variant in naive if isinstance(variant.steps[0], KernelStep)]

@@ -46,7 +46,7 @@ ONE_MISTAKE = {
         "18: variants.naive.grid[0]: `cdiv(A, 16)`: 'A' is a buffer, not a number",
     ),
     "an infinite size": ("M: 64", "M: .inf", "3: sizes.M: is inf; a size is a finite number"),
-    "a size beyond 64 bits": ("M: 64", "M: 9223372036854775808", "3: sizes.M: is 9223372036854775808; a size is below 2^63"),
+    "a size beyond 64 bits": ("M: 64", "M: 1 << 63", "3: sizes.M: is 9223372036854775808; a size is below 2^63"),
     "no values": ("M: 64", "M: []", "3: sizes.M: expected at least one value, got an empty list"),
     "circular sizes": ("M: 64, N: 32", "M: 2*N, N: M // 2", "3: sizes.M: circular definition: M -> N -> M"),
     "negative block": (

@@ -46,7 +46,7 @@ def limits_of(job: Job, coverage: Mapping[str, Coverage], names: frozenset[str])
 def orderings_of(
     job: Job, references: Mapping[str, Path], outputs: Mapping[str, NDArray[np.generic]] | None = None
 ) -> dict[str, Ordering]:
-    """How the elements of each unordered output are compared; how many count is the reference's number, else its own."""
+    """How the elements of each unordered output are compared; how many count is the reference's number or its own."""
     found = {}
     for spec in job.buffers:
         if spec.output and spec.order != "kept":
