@@ -107,7 +107,11 @@ class Worker:
             started = time.monotonic()
             counted = self._pass(job, request.poison)
             seconds = time.monotonic() - started
-            damage = damage or self.session.damage(job)
+            orders = (f"step {each.step} " if len(counted) > 1 else "" for each in counted)
+            order = (
+                head + each.counters.order for head, each in zip(orders, counted, strict=True) if each.counters.order
+            )
+            damage = damage or self.session.damage(job) or next(order, None)
             coverage = self.session.coverage(job, counted)
             found = self._compare(request, seed, coverage)
             parts += found.checks
