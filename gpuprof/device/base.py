@@ -69,6 +69,7 @@ class Launch:
     whole: bool = False
     poison: int = 0xFF
     outputs: tuple[Handle, ...] = ()  #: buffers whose coverage by a sample of blocks is of interest
+    reorders: bool = False  #: look whether the result depends on the order of warps, where the device can
 
     @property
     def blocks(self) -> int:
@@ -100,6 +101,7 @@ class LaunchCounters:
     per_instruction: tuple[InstructionCounters, ...] = ()
     printed: str = ""  #: what the kernel's printf wrote
     unavailable: Mapping[str, str] = field(default_factory=dict)  #: metric -> why it has no value
+    order: str = ""  #: why the result depends on the order of warps; empty where it does not, or nobody looked
     warnings: tuple[str, ...] = ()  #: what the counting cost, or cannot say
     #: Of a sample: by the identifier of an output, how many bytes the whole grid would have stored to (estimated)
     expected_bytes: Mapping[int, float] = field(default_factory=dict)

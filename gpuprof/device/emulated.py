@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpuprof.emulator.loader import KernelImage, Module
+    from gpuprof.emulator.memory.arena import Arena
     from gpuprof.emulator.options import EmulationOptions, EmulationReport
     from gpuprof.toolchain.tools import Toolchain
 
@@ -119,8 +120,9 @@ class EmulatedDevice:
         image = module.image(launch.symbol)
         _check_limits(module, launch)
         values = [self._argument(argument) for argument in launch.arguments]
+        order = self._order_dependence(module, launch) if launch.reorders else None
         watched = tuple((self._address(handle), handle.nbytes) for handle in launch.outputs)
-        options = replace(self._options, poison=launch.poison, watched=watched)
+        options = replace(self._options, poison=launch.poison * 0x01010101, watched=watched)
         report = emulate(
             image,
             self._arena,
@@ -132,8 +134,31 @@ class EmulatedDevice:
         )
         expected = zip(launch.outputs, report.expected_bytes, strict=False)
         return replace(
-            _launch_counters(image, report), expected_bytes={handle.identifier: count for handle, count in expected}
+            _launch_counters(image, report),
+            order=order or "",
+            expected_bytes={handle.identifier: count for handle, count in expected},
         )
+
+    def _order_dependence(self, module: Module, launch: Launch) -> str | None:
+        from gpuprof.sanitizer.launch import LaunchRequest
+        from gpuprof.sanitizer.order_check import order_dependence
+
+        image, arena, parameters = self.prepared(launch)
+        regions = (arena.region_at(self._address(handle)) for handle in launch.outputs)
+        request = LaunchRequest(image, arena, launch.grid, launch.block, parameters, launch.shared_bytes)
+        tracked = tuple(region for region in regions if region is not None)
+        return order_dependence(request, tracked, launch.poison * 0x01010101)
+
+    def prepared(self, launch: Launch) -> tuple[KernelImage, Arena, bytes]:
+        """The kernel, the memory and the parameter block of a launch, for who runs it otherwise."""
+        from gpuprof.emulator.loader import pack_parameters
+
+        image = self._module(launch.cubin).image(launch.symbol)
+        return image, self._arena, pack_parameters(image, [self._argument(argument) for argument in launch.arguments])
+
+    def place(self, handle: Handle) -> int:
+        """The virtual address of a buffer."""
+        return self._address(handle)
 
     def close(self) -> None:
         self._modules.clear()

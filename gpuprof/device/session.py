@@ -214,7 +214,16 @@ class Session:
         whole = call is not job.calls[-1]
         outputs = () if whole else tuple(self.address(job, spec.name) for spec in job.buffers if spec.output)
         return Launch(
-            call.cubin, call.symbol, call.grid, call.block, call.shared_bytes, arguments, whole, self._poison, outputs
+            cubin=call.cubin,
+            symbol=call.symbol,
+            grid=call.grid,
+            block=call.block,
+            shared_bytes=call.shared_bytes,
+            arguments=arguments,
+            whole=whole,
+            poison=self._poison,
+            outputs=outputs,
+            reorders=self._poison == POISONS[0],
         )
 
     def host_arguments(self, job: Job, call: HostCall) -> tuple[Pointer | HostScalar, ...]:
