@@ -17,12 +17,19 @@ from gpuprof.cli.export_options import (
 @click.command()
 @click.argument("run", metavar="RUN|FILE.json")
 @click.option("--sass", is_flag=True, help="Add the columns of the machine code.")
+@click.option("--steps", is_flag=True, help="Show each step of variants that have several.")
 @sort_option
 @columns_option
 @history_option
 @export_options("json", "csv", "markdown", "html")
 def command(
-    run: str, sass: bool, sort: str | None, columns: str | None, history_file: str | None, **exports: str | None
+    run: str,
+    sass: bool,
+    steps: bool,
+    sort: str | None,
+    columns: str | None,
+    history_file: str | None,
+    **exports: str | None,
 ) -> None:
     """Print a stored run again.
 
@@ -41,5 +48,5 @@ def command(
     found = load_run(run, history_file)
     found = order.of(found) if order else found
     if not takes_stdout(targets):
-        render_run(found, make_console(), sass=sass, columns=parse_columns(columns))
+        render_run(found, make_console(), sass=sass, steps=steps, columns=parse_columns(columns))
     write_exports(found, targets)

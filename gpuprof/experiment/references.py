@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from gpuprof.errors import ExpressionError
 from gpuprof.experiment import expect, naming
 from gpuprof.experiment.collect import Collector, Skip
 from gpuprof.experiment.document import Path_
 from gpuprof.experiment.expressions import Expression, nearest
+from gpuprof.experiment.let import with_parts
 from gpuprof.experiment.model import Buffer, Expectation, Reference, Variant
 from gpuprof.experiment.points import Point
 from gpuprof.experiment.schema import ExpectationModel, ExperimentModel, VariantModel
@@ -38,6 +41,7 @@ def reference(
     own = variant.reference is not None
     given = variant.reference if own else model.reference
     path: Path_ = ("variants", family, "reference") if own else ("reference",)
+    _check_counts(model, family, buffers, given, collector)
     if given is None:
         return Reference()
     if isinstance(given, dict) and set(given) == {"variant"} and "variant" not in buffers:
@@ -48,12 +52,29 @@ def reference(
             hint = f"; write an expression under its output: {{{outputs[0]}: ...}}" if outputs else ""
             collector.add(path, no_variant(given, model.variants) + hint)
         return Reference(variant=given)
+    given = with_parts(given, path, point, buffers, collector)
     for output, text in given.items():
         with collector.at((*path, output)):
             _check_expression((*path, output), output, str(text), point, buffers, collector)
             if shapes_known:
                 _check_shapes((*path, output), output, str(text), point, buffers, collector)
     return Reference(expressions={output: str(text) for output, text in given.items()})
+
+
+def _check_counts(
+    model: ExperimentModel, family: str, buffers: Mapping[str, Buffer], given: object, collector: Collector
+) -> None:
+    """Outputs of which only the first elements count: their number is another output, which is referenced too."""
+    for name, buffer in buffers.items():
+        if buffer.count is None:
+            continue
+        own = name in model.variants[family].buffers
+        path: Path_ = (*(("variants", family) if own else ()), "buffers", name, "unordered", "count")
+        counter = buffers.get(buffer.count)
+        if counter is None or not counter.output or np.dtype(counter.dtype).kind not in "iu" or buffer.count == name:
+            collector.add(path, f"'{buffer.count}' is not another output of integers")
+        elif isinstance(given, dict) and name in given and buffer.count not in given:
+            collector.add(path, f"'{buffer.count}' has no reference, which {name} needs: write one under `reference`")
 
 
 def _check_expression(

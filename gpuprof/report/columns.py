@@ -50,7 +50,8 @@ class Row:
 class Head:
     """A column of the table. ``title`` is the plain name for exports, ``short`` the head in the table.
 
-    ``hide`` are cell texts that say little: a column of nothing else goes before any other.
+    ``hide`` are cell texts that say little: a column of nothing else goes before any other. One of nothing but
+    ``omit`` is left out.
     """
 
     title: str
@@ -60,7 +61,9 @@ class Head:
     right: bool = True
     shrink_to: int = 0
     hide: tuple[str, ...] = ()
+    omit: tuple[str, ...] = ()
     key: str = ""  #: the name for ``--columns`` where it is not the title's words
+    wanted: bool = False  #: somebody asked for it
 
     @property
     def name(self) -> str:
@@ -70,8 +73,6 @@ class Head:
     def asked(self, priority: int) -> Head:
         """The column as one that somebody asked for: it stays although all its rows are equal."""
         return replace(self, priority=priority, hide=(), wanted=True)
-
-    wanted: bool = False
 
 
 def rows_of(results: tuple[Result, ...]) -> tuple[Row, ...]:
@@ -97,7 +98,7 @@ def draw(heads: tuple[Head, ...], rows: tuple[Row, ...]) -> list[Column]:
     for head in heads:
         cells = tuple(head.text(row) for row in rows)
         said = set(cells) - {units.NOTHING}
-        if not said and head.priority < ALWAYS:
+        if said <= set(head.omit) and head.priority < ALWAYS:
             continue
         alive = [cell for cell, row in zip(cells, rows, strict=True) if row.result.status in _WITH_VALUES]
         equal = len(alive) > 1 and len(set(alive)) == 1 and len(said) == 1 and not head.wanted
@@ -168,6 +169,7 @@ VARIANT = Head("variant", "variant", ALWAYS, lambda row: row.result.variant, rig
 STATUS = Head("status", "status", ALWAYS, lambda row: status_word(row.result), right=False, shrink_to=7)
 REGISTERS = Head("registers", "regs", 80, value_text("registers"))
 SPILLS = Head("spill bytes", "spill", 40, value_text("spill_bytes"), hide=("0",))
+STACK = Head("local bytes per thread", "local\nbytes", 42, value_text("stack_bytes"), omit=("0",))
 SHARED = Head("shared bytes", "smem", 45, value_text("shared_bytes"), hide=("0",))
 OCCUPANCY = Head("occupancy", "occupancy", 60, _occupancy)
 #: Where a run used several GPUs: on which one a row was timed.
@@ -179,6 +181,7 @@ TIMED: tuple[Head, ...] = (
     STATUS,
     REGISTERS,
     SPILLS,
+    STACK,
     SHARED,
     OCCUPANCY,
     Head("time", "time", 99, _time),
@@ -202,6 +205,7 @@ COUNTED: tuple[Head, ...] = (
     STATUS,
     REGISTERS,
     SPILLS,
+    STACK,
     SHARED,
     OCCUPANCY,
     Head("warp instructions", "warp\ninstr.", 90, value_text("warp_instructions", "short_count")),
@@ -210,6 +214,7 @@ COUNTED: tuple[Head, ...] = (
     Head("store sectors per request", "st\nsect", 84, value_text("store_sectors_per_request")),
     Head("shared load ways", "ld\nways", 83, value_text("shared_load_ways")),
     Head("shared store ways", "st\nways", 82, value_text("shared_store_ways")),
+    Head("local sectors", "local\nsectors", 72, value_text("local_sectors", "short_count"), omit=("0",)),
     Head("lane efficiency", "lanes\nactive", 78, value_text("lane_efficiency")),
     Head("lane efficiency pred on", "pred\non", 77, value_text("lane_efficiency_pred_on")),
     MAX_ABS,
@@ -228,4 +233,4 @@ SASS: tuple[Head, ...] = (
     Head("predicated share", "pred-\nicated", 94, value_text("predicated_share")),
 )
 
-BUILT: tuple[Head, ...] = (VARIANT, STATUS, REGISTERS, SPILLS, SHARED, OCCUPANCY)
+BUILT: tuple[Head, ...] = (VARIANT, STATUS, REGISTERS, SPILLS, STACK, SHARED, OCCUPANCY)

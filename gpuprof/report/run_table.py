@@ -26,6 +26,7 @@ from gpuprof.report.label_columns import label_heads
 from gpuprof.report.ncu_table import ncu_columns
 from gpuprof.report.printed import printed_lines
 from gpuprof.report.sentences import coverage_lines, describe_difference, head_lines
+from gpuprof.report.step_table import render_steps, step_lines
 from gpuprof.report.tables import print_columns
 from gpuprof.report.verdict import verdict
 from gpuprof.results.lookup import is_baseline
@@ -45,8 +46,10 @@ SHOWN_FAILURES = 10
 ALL_HEADS = (*TIMED, *COUNTED, *SASS, DEVICE)
 
 
-def render_run(run: Run, console: Console, *, sass: bool = False, columns: Sequence[str] = ()) -> None:
-    """Print the run: fits the console's width, adds the machine-code columns with ``sass``.
+def render_run(
+    run: Run, console: Console, *, sass: bool = False, steps: bool = False, columns: Sequence[str] = ()
+) -> None:
+    """Print the run: fits the console's width, adds the machine-code columns with ``sass``, and each step's line.
 
     ``columns`` are the names of ``--columns``. Raises UsageError for a name that no column has.
     """
@@ -68,6 +71,8 @@ def render_run(run: Run, console: Console, *, sass: bool = False, columns: Seque
     if rates:
         console.print()
         print_columns(rates, console)
+    if steps:
+        render_steps(run, console)
     for style, line in below(run):
         console.print(Text(line, style=style))
 
@@ -103,6 +108,7 @@ def below(run: Run) -> Iterator[tuple[str, str]]:
     yield from _warnings(run)
     yield from _row_notes(run)
     yield from printed_lines(run)
+    yield from step_lines(run)
     yield from (("dim", line) for line in coverage_lines(run))
     for note in run.notes:
         yield "dim", f"note: {note}"
