@@ -169,7 +169,7 @@ VARIANT = Head("variant", "variant", ALWAYS, lambda row: row.result.variant, rig
 STATUS = Head("status", "status", ALWAYS, lambda row: status_word(row.result), right=False, shrink_to=7)
 REGISTERS = Head("registers", "regs", 80, value_text("registers"))
 SPILLS = Head("spill bytes", "spill", 40, value_text("spill_bytes"), hide=("0",))
-STACK = Head("local bytes per thread", "local\nbytes", 42, value_text("stack_bytes"), omit=("0",))
+STACK = Head("local bytes per thread", "local\nbytes", 42, value_text("stack_bytes"), omit=("0",), key="stack_bytes")
 SHARED = Head("shared bytes", "smem", 45, value_text("shared_bytes"), hide=("0",))
 OCCUPANCY = Head("occupancy", "occupancy", 60, _occupancy)
 #: Where a run used several GPUs: on which one a row was timed.
