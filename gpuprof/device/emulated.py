@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuprof.arch.launch_limits import KernelResources, launch_problem
-from gpuprof.device.base import DeviceDescription, Handle, InstructionCounters, Launch, LaunchCounters, Pointer
+from gpuprof.device.base import (
+    Capabilities,
+    DeviceDescription,
+    Handle,
+    InstructionCounters,
+    Launch,
+    LaunchCounters,
+    Pointer,
+)
 from gpuprof.errors import LaunchError, LaunchLimitError
 from gpuprof.isa.machine import INSTRUCTION_BYTES
 
@@ -46,6 +54,12 @@ class EmulatedDevice:
         self._addresses: dict[int, tuple[int, int]] = {}
         self._modules: dict[Path, Module] = {}
         self._next = 1
+
+    lost = False
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(names=self, pieces=self)
 
     @property
     def description(self) -> DeviceDescription:

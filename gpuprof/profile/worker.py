@@ -72,7 +72,7 @@ class Worker:
         return self._session
 
     def _is_lost(self) -> bool:
-        return self._session is not None and bool(getattr(self._session.device, "lost", False))
+        return self._session is not None and self._session.device.lost
 
     def _open(self, request: Open) -> Opened:
         device = open_device(
@@ -89,8 +89,9 @@ class Worker:
         return Opened(device.description)
 
     def _support(self, request: Support) -> Done:
-        device: Any = self.session.device
-        device.support = request.cubin
+        kernels = self.session.device.capabilities.support
+        if kernels is not None:
+            kernels.support = request.cubin
         return Done()
 
     def _check(self, request: Check) -> Checked:
