@@ -3,7 +3,7 @@
     python benchmarks/sanitizer_suites.py FOLDER [--arch sm_89] [--limit N]
 
 Nothing is fetched. Expected verdicts are read as the suites give them: GPUVerify's first line (``//pass``,
-``//xfail``) with ``--blockDim=`` and ``--gridDim=`` in the second, and ``race_``/``norace_`` or ``Bug`` in a file's name.
+``//xfail``) with ``--blockDim=`` and ``--gridDim=`` in the second, and ``race_``/``norace_`` or ``Bug`` in a name.
 A kernel is launched with a buffer of 1 MiB for every pointer and the number of threads for every integer. Files
 that do not compile alone, or whose kernel cannot be launched so, are counted and named.
 """
