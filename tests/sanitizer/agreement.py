@@ -116,8 +116,9 @@ def main() -> None:
     lines = [
         "# The sanitizer beside compute-sanitizer, on an H200",
         "",
-        f"compute-sanitizer 2025.3.1, driver 580.159.04, nvcc 13.0.88, code for {data['arch']} with -lineinfo; racecheck",
-        "with `--racecheck-report all --racecheck-detect-level info`. Each kernel of `tests/sanitizer/kernels` is one launch;",
+        f"compute-sanitizer 2025.3.1, driver 580.159.04, nvcc 13.0.88, code for {data['arch']} with -lineinfo;",
+        "racecheck with `--racecheck-report all --racecheck-detect-level info`.",
+        "Each kernel of `tests/sanitizer/kernels` is one launch;",
         "*results* is how many different outputs 100 plain runs gave. gpuprof ran on the emulator. Recorded by",
         "`python -m tests.sanitizer.record_compute_sanitizer`, written by `python -m tests.sanitizer.agreement`.",
         "",
