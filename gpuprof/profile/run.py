@@ -164,6 +164,7 @@ class _Conductor:
             self._reader.close()
         self._finish_unread()
         run = self.snapshot(complete=len(self._final) == len(self._variants))
+        run = self._with_own_values(run)
         run = replace(run, expectations=self._expectations(run))
         run = self._watched(run)
         self._checkpoint.write(run)
@@ -391,6 +392,14 @@ class _Conductor:
         environment = result_rows.with_clocks(run.environment, before, self._clocks, after, self._throttled)
         shared = sharing_note(before, after)
         return replace(run, environment=environment, notes=(*run.notes, *((shared,) if shared else ())))
+
+    def _with_own_values(self, run: Run) -> Run:
+        run = replace(run, columns=self._experiment.columns)
+        if not self._experiment.values:
+            return run
+        from gpuprof.results.expectations import with_own_values
+
+        return replace(run, results=with_own_values(self._experiment, run.results))
 
     def _expectations(self, run: Run) -> tuple[ExpectationOutcome, ...]:
         if not self._experiment.expect:
