@@ -19,13 +19,13 @@ from pathlib import Path
 from gpuprof.device.clocks import sharing_note
 from gpuprof.device.gpu_lock import GpuLocks
 from gpuprof.device.process import ChildProcess
-from gpuprof.errors import BuildError
+from gpuprof.errors import ArgumentMismatchError, BuildError
 from gpuprof.experiment.model import Experiment, KernelStep, Variant
 from gpuprof.experiment.naming import select_all, without_counterpart
 from gpuprof.profile import result_rows
 from gpuprof.profile.background import in_background
 from gpuprof.profile.building import BuildsEnded, BuildStage, VariantBuilt
-from gpuprof.profile.built_variant import ArgumentMismatchError, BuiltVariant, fingerprint, same_code_key
+from gpuprof.profile.built_variant import BuiltVariant, fingerprint, same_code_key
 from gpuprof.profile.checkpoint import Checkpoint, earlier_results, journal_path, still_holds
 from gpuprof.profile.code_facts import CodeFacts
 from gpuprof.profile.code_reading import CodeRead, CodeReader
