@@ -31,7 +31,7 @@ def best_line(best: Best) -> str:
         return f"{head}; {tail}" + ("" if best.clear else " (the intervals overlap: no clear winner)")
     value, following = (units.short_count(round(number)) for number in (best.value, best.next_value))
     if best.equal:
-        return f"fewest {UNITS[best.basis]}: {shortened(best.equal, 4)}, at least {value} each (counted, no time)"
+        return f"fewest {UNITS[best.basis]}: {shortened(list(best.equal))}, at least {value} each (counted, no time)"
     return f"fewest {UNITS[best.basis]}: {name}, at least {value}; then {other}, {following} (counted, no time)"
 
 
