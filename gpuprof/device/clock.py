@@ -173,4 +173,5 @@ def sample_job(session: Session, job: Job, protocol: str, count: int, batch: int
     if not hasattr(device, "mark"):
         raise LaunchError("this device has no clock")
     watch = Stopwatch(device, session, job)
+    session.set_variables(job)  # variants of one cubin take turns
     return watch.cold(count, batch) if protocol == "cold" else watch.warm(count, batch)

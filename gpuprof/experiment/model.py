@@ -46,6 +46,7 @@ class Buffer:
     fill: Fill
     output: bool = False
     scratch: bool = False
+    symbol: bool = False  #: what a ``__constant__`` or ``__device__`` variable of this name holds
 
     @property
     def elements(self) -> int:

@@ -215,6 +215,16 @@ class BufferModel(Model):
     scratch: bool = Field(False, description="room for launches between one another; never checked")
 
 
+class SymbolModel(Model):
+    """What a `__constant__` or `__device__` variable of the source holds before each checked pass."""
+
+    dtype: Dtype = Field(description="the element type, by its numpy name")
+    shape: Shape = Field(description="the extents, expressions over sizes and parameters; the size is the variable's")
+    fill: FillValue = Field(
+        description="an expression in the flat index `i`, a number, `random`, `{random: ...}` or a .npy file"
+    )
+
+
 _PlainReference = Annotated[str, BeforeValidator(_variant_name)]
 ReferenceValue = Annotated[
     Annotated[dict[str, Expr], Tag("mapping")] | Annotated[_PlainReference, Tag("plain")], _MAPPING_OR_PLAIN
@@ -261,6 +271,7 @@ class VariantModel(StepModel):
     steps: list[StepModel] | None = Field(None, description="several steps, in place of one launch", min_length=1)
     sizes: dict[Name, Size] = Field({}, description="sizes that this variant replaces or adds")
     buffers: dict[Name, BufferModel] = Field({}, description="buffers that this variant replaces or adds")
+    symbols: dict[Name, SymbolModel] = Field({}, description="variables of the source that this variant sets")
     reference: ReferenceValue | None = Field(None, description="in place of the experiment's")
     tolerance: ToleranceModel | None = Field(None, description="in place of the experiment's")
     work: WorkModel | None = Field(None, description="in place of the experiment's")
@@ -302,6 +313,9 @@ class ExperimentModel(Model):
     sizes: dict[Name, Size] = Field({}, description="problem sizes; a list expands every variant over its values")
     iters: Annotated[int, Field(ge=1)] | None = Field(None, description="timed launches; without it, noise decides")
     buffers: dict[Name, BufferModel] = Field({}, description="arrays in device memory, by name")
+    symbols: dict[Name, SymbolModel] = Field(
+        {}, description="`__constant__` and `__device__` variables that are set before the launch, by name"
+    )
     reference: ReferenceValue | None = Field(
         None, description="per output an expression over buffers and sizes; or the name of a variant"
     )

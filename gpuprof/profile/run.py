@@ -303,10 +303,11 @@ class _Conductor:
         codes = {name: found.code_sha256 for name, found in event.facts.items()}
         self._code_keys[event.label] = same_code_key(built, codes)
         step = built.variant.main_step
-        self._add_code(event.label, None if step is None else event.facts.get(step.name))
+        symbols = frozenset(name for name, buffer in built.variant.buffers.items() if buffer.symbol)
+        self._add_code(event.label, None if step is None else event.facts.get(step.name), symbols)
 
-    def _add_code(self, label: str, facts: CodeFacts | None) -> None:
-        self._rows[label] = result_rows.with_code(self._rows[label], facts)
+    def _add_code(self, label: str, facts: CodeFacts | None, symbols: frozenset[str] = frozenset()) -> None:
+        self._rows[label] = result_rows.with_code(self._rows[label], facts, symbols)
         if label in self._executed:
             self._finish(self._rows[label])
 
