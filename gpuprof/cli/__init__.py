@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
@@ -16,6 +17,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "Build every variant of an experiment, check it, time it, print one table."),
     "check": ("check", "Validate a YAML file and list the variants it expands to; build nothing."),
     "counters": ("counters", "Hardware counters of each variant, from the emulator or Nsight Compute."),
+    "sanitize": ("sanitize", "Races, uninitialised memory, wrong barriers and bounds of each variant, with no GPU."),
     "sass": ("sass", "A kernel's machine code: resources, loops, the FFMA stream, predication, findings."),
     "ptx": ("ptx", "A kernel's PTX, with source lines."),
     "occupancy": ("occupancy", "Blocks and warps per SM, the percentage, and what limits it."),
@@ -91,7 +93,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stderr.close()
         sys.exit(1)
     except OSError as error:
-        if error.filename is None:
-            raise
-        click.echo(f"{click.style('error:', fg='red')} cannot use {error.filename}: {error.strerror}", err=True)
+        place = error.filename or "standard output"
+        click.echo(f"{click.style('error:', fg='red')} cannot use {place}: {error.strerror or error}", err=True)
+        _drop_output()
         sys.exit(1)
+
+
+def _drop_output() -> None:
+    """Let Python's own flush at the end write nowhere: what it could not write once it cannot write then."""
+    import os
+
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpuprof.cli.export_options import export_options, takes_stdout, targets_of
+from gpuprof.cli.export_options import columns_option, export_options, takes_stdout, targets_of
 from gpuprof.cli.ncu_options import ncu_options, ncu_options_of
 
 if TYPE_CHECKING:
@@ -35,7 +35,12 @@ SOURCES = ("emulated", "ncu")
 @click.option(
     "--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="CUDA toolkit directory."
 )
+@click.option("--emulate-limit", type=click.IntRange(1), help="Instruction limit per warp (endless-loop guard).")
 @click.option("--ccbin", metavar="PROGRAM", help="Host compiler for nvcc.")
+@click.option("--jobs", type=click.IntRange(1), help="nvcc processes at once  [default: CPU count]")
+@click.option("--build-timeout", type=click.FloatRange(0), default=300.0, help="Seconds per nvcc process.")
+@click.option("--launch-timeout", type=click.FloatRange(0), help="Seconds per emulated launch  [default: 600]")
+@columns_option
 @export_options("json", "csv", "markdown")
 def command(config: str, **flags: Any) -> None:
     """Count what each variant of CONFIG does, under Nsight Compute's metric names.
@@ -46,6 +51,7 @@ def command(config: str, **flags: Any) -> None:
     from gpuprof import experiment as experiments
     from gpuprof.cli.run_progress import make_observer
     from gpuprof.experiment.overrides import parse_overrides
+    from gpuprof.report.column_choice import parse_columns
     from gpuprof.report.console import make_console
     from gpuprof.report.counter_exports import AGREEMENT_EXPORTERS, COUNTER_EXPORTERS
     from gpuprof.report.counter_table import disagreements, render_agreement, render_counters
@@ -64,7 +70,7 @@ def command(config: str, **flags: Any) -> None:
         if compared:
             render_agreement(run, make_console())
         else:
-            render_counters(run, make_console(), lines=flags["by_line"])
+            render_counters(run, make_console(), lines=flags["by_line"], columns=parse_columns(flags["columns"]))
     for kind, target in targets.items():
         write_text((AGREEMENT_EXPORTERS if compared else COUNTER_EXPORTERS)[kind](run), target)
     sys.exit(_exit_code(run, disagreements(run) if compared else 0, ncu is not None))
@@ -82,7 +88,7 @@ def _compared(text: str | None) -> bool:
 
 def _options(flags: Mapping[str, Any], *, whole: bool) -> RunOptions:
     from gpuprof.arch.spelling import parse_arch
-    from gpuprof.profile.options import EMULATE_BUDGET, RunOptions
+    from gpuprof.profile.options import EMULATE_BUDGET, EMULATE_LIMIT, RunOptions
 
     budget = flags["emulate_budget"]
     return RunOptions(
@@ -91,6 +97,10 @@ def _options(flags: Mapping[str, Any], *, whole: bool) -> RunOptions:
         variants=flags["variants"],
         cuda_home=flags["cuda_home"],
         ccbin=flags["ccbin"],
+        jobs=flags["jobs"],
+        build_timeout=flags["build_timeout"],
+        launch_timeout=flags["launch_timeout"],
+        emulate_limit=flags["emulate_limit"] or EMULATE_LIMIT,
         emulate_budget=_budget(budget) if budget is not None else None if whole else EMULATE_BUDGET,
         command=("gpuprof", *sys.argv[1:]),
     )

@@ -6,27 +6,25 @@ are kept in device memory, and copied back outside the timed window. Only buffer
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
-from gpuprof.device.base import Handle
-from gpuprof.device.jobs import BufferSpec, Job
+from gpuprof.device.base import Clock, Device, Handle
+from gpuprof.device.jobs import BufferSpec, Call, Job
 from gpuprof.errors import DeviceMemoryError
 
-if TYPE_CHECKING:
-    from gpuprof.device.session import Session
 
+class Passes(Protocol):
+    """What runs a job's steps on the device; see ``session.Session``."""
 
-class CopyingDevice(Protocol):
-    """A device that copies its own memory; see ``gpu.GpuDevice``."""
+    def prepare(self, job: Job, poison: int) -> None: ...
 
-    def allocate(self, nbytes: int) -> Handle: ...
+    def run_calls(self, job: Job, calls: Sequence[Call]) -> None: ...
 
-    def free(self, handle: Handle) -> None: ...
+    def address(self, job: Job, buffer: str) -> Handle: ...
 
-    def enqueue_copy(self, target: Handle, source: Handle) -> None:
-        """Copy all of ``source`` over ``target``, in the order of the stream, without waiting."""
-        ...
+    def same_bytes(self, left: Handle, right: Handle) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -39,10 +37,10 @@ class FirstContents:
     pairs: tuple[tuple[Handle, Handle], ...] = ()
     remark: str = ""
 
-    def restore(self, device: CopyingDevice) -> None:
+    def restore(self, clock: Clock) -> None:
         """Enqueue the copies."""
         for buffer, kept in self.pairs:
-            device.enqueue_copy(buffer, kept)
+            clock.enqueue_copy(buffer, kept)
 
 
 def candidates(job: Job) -> tuple[BufferSpec, ...]:
@@ -54,7 +52,7 @@ def candidates(job: Job) -> tuple[BufferSpec, ...]:
     return tuple(spec for spec in job.buffers if not spec.is_input and (spec.file is not None or once))
 
 
-def keep_first_contents(session: Session, device: CopyingDevice, job: Job, poison: int) -> FirstContents:
+def keep_first_contents(session: Passes, device: Device, clock: Clock, job: Job, poison: int) -> FirstContents:
     """Run one pass of a prepared job, and keep the first content of every candidate that it changes.
 
     Raises LaunchError and its kinds as a pass does. Without memory for the copies nothing is kept.
@@ -75,7 +73,7 @@ def keep_first_contents(session: Session, device: CopyingDevice, job: Job, poiso
         names = ", ".join(spec.name for spec in wanted)
         return FirstContents(remark=f"timed on its own output: no device memory to keep the first content of {names}")
     for _, buffer, copy in kept:
-        device.enqueue_copy(copy, buffer)
+        clock.enqueue_copy(copy, buffer)
     session.run_calls(job, job.calls[leading:])
     pairs = []
     for _, buffer, copy in kept:

@@ -12,10 +12,11 @@ import numpy as np
 
 from gpuprof.emulator.certainty import doubts
 from gpuprof.emulator.contract import WARP
-from gpuprof.emulator.control.barriers import Batch
+from gpuprof.emulator.control.batch import Batch
 from gpuprof.emulator.control.scheduler import run_batch
 from gpuprof.emulator.counting.counters import Counters
 from gpuprof.emulator.counting.metrics import Code, instruction_metrics, metric_names, unavailable_metrics
+from gpuprof.emulator.launching import open_launch
 from gpuprof.emulator.loader import KernelImage
 from gpuprof.emulator.options import EmulationOptions, EmulationReport, PerInstruction
 from gpuprof.emulator.sampling import BlockClass, block_classes, choose_more
@@ -70,7 +71,7 @@ def emulate(
     may be sampled; then ``scaled`` stands for all blocks. Raises EmulationError and its kinds.
     """
     options = options or EmulationOptions()
-    context = LaunchContext(image, arena, grid, block, parameters, dynamic_shared_bytes, options)
+    context = open_launch(image, arena, grid, block, parameters, dynamic_shared_bytes, options)
     engine = _Engine(context, image)
     total = grid[0] * grid[1] * grid[2]
     talks = image.program.uses(_GLOBAL_ATOMICS)
@@ -85,6 +86,21 @@ def emulate(
             report = _report(image, context, strata, total)
             return replace(report, expected_bytes=coverage.expected(strata), warnings=(*warnings, *report.warnings))
     return _report(image, context, strata, total)
+
+
+def emulate_blocks(
+    image: KernelImage,
+    arena: Arena,
+    grid: Dim3,
+    block: Dim3,
+    parameters: bytes,
+    dynamic_shared_bytes: int,
+    options: EmulationOptions,
+    blocks: Blocks,
+) -> Counters:
+    """Execute these blocks of a launch, in this order, and count; as ``emulate``, without a budget."""
+    context = open_launch(image, arena, grid, block, parameters, dynamic_shared_bytes, options)
+    return _Engine(context, image).run(blocks)
 
 
 class _Coverage:
@@ -170,7 +186,9 @@ class _Engine:
     def __init__(self, context: LaunchContext, image: KernelImage) -> None:
         self._context = context
         self._image = image
-        self._workers = _worker_count(context.options.threads, image)
+        observer = context.options.observer
+        self._program = image.program if observer is None else image.program.observed_by(observer)
+        self._workers = 1 if observer is not None else _worker_count(context.options.threads, image)
 
     def run(self, blocks: Blocks) -> Counters:
         """Run these blocks, in batches on several processes; returns what they counted."""
@@ -185,9 +203,9 @@ class _Engine:
         counters = Counters.zeros(len(self._image.program.instructions))
         with np.errstate(all="ignore"):
             for blocks in batches:
-                batch = Batch(self._context, blocks, counters)
+                batch = Batch.of_blocks(self._context, blocks, counters)
                 batch.start(0)
-                run_batch(batch, self._image.program)
+                run_batch(batch, self._program)
         return counters
 
     def _batches(self, blocks: Blocks) -> Iterable[Blocks]:

@@ -7,17 +7,17 @@ emulator does not know stops a launch only when it is reached.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from copy import copy
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.contract import Step
-from gpuprof.emulator.control.barriers import Batch, Fragment
-from gpuprof.emulator.control.instructions import STEPS, TERMINATORS, Terminator, wait_for_phase
+from gpuprof.emulator.contract import Batch, Decoded, Fragment, NotCovered, Site, Step, StraightCode, Terminator
+from gpuprof.emulator.control.instructions import STEPS, TERMINATORS, wait_for_phase
 from gpuprof.emulator.memory import (
     async_copy,
     atomics,
@@ -30,21 +30,21 @@ from gpuprof.emulator.memory import (
     transaction_barriers,
 )
 from gpuprof.emulator.modifiers import check_modifiers
-from gpuprof.emulator.semantics.base import TABLE, Decoded, NotCovered
+from gpuprof.emulator.semantics.base import TABLE
 from gpuprof.emulator.semantics.fast_paths import specialise
 from gpuprof.emulator.state import special
-from gpuprof.emulator.state.faults import code_location, first_lane, lane_location
-from gpuprof.emulator.state.launch import CODE_BASE
-from gpuprof.emulator.state.operands import bind_instruction
+from gpuprof.emulator.state.faults import code_location
+from gpuprof.emulator.state.operands import bind_instruction, bound
 from gpuprof.emulator.state.symbols import with_addresses
 from gpuprof.errors import EmulationError, UnknownInstructionError
 from gpuprof.isa.machine import INSTRUCTION_BYTES
 from gpuprof.isa.opcodes import OPCODES, Access, Space
-from gpuprof.sass.model import Disassembly, Instruction, Operand, OperandKind
+from gpuprof.sass.model import Disassembly, Instruction
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from gpuprof.emulator.contract import Observer
     from gpuprof.sass.cfg import Graph
 
 
@@ -97,60 +97,6 @@ ENGINE: dict[str, Binder] = {
 }
 
 
-@dataclass(frozen=True)
-class Site:
-    """Where an instruction stands: its number, its program counter, and the code around it."""
-
-    index: int
-    pc: int
-    section: int  #: program counter of the first instruction of its section
-    instruction: Instruction
-    program: Program
-
-    @property
-    def next(self) -> int:
-        return self.pc + INSTRUCTION_BYTES
-
-    def target(self, operand: Operand) -> int:
-        """Program counter that a label or an immediate names."""
-        if operand.kind is OperandKind.LABEL:
-            if operand.value is not None:
-                return self.section + int(operand.value)
-            if operand.name in self.program.sections:
-                return self.program.sections[operand.name]
-            address = self.program.address_of(operand.name)
-            if address is not None:
-                return address - CODE_BASE
-        elif operand.kind is OperandKind.IMMEDIATE:
-            relative = self.instruction.opcode in ("BRX", "CALL", "RET")
-            return int(operand.value or 0) + (self.next if relative else self.section)
-        raise NotCovered(f"target {operand.text}")
-
-    def holds(self, pc: int) -> bool:
-        """Whether it is a program counter of this code, as against one of the device runtime."""
-        return 0 <= pc < self.program.end and pc % INSTRUCTION_BYTES == 0
-
-    def enter(self, batch: Batch, fragment: Fragment, pc: int) -> int:
-        """Go to a computed program counter: code, or a function of the device runtime."""
-        if self.holds(pc):
-            return pc
-        where = first_lane(batch, batch.mask)
-        return batch.launch.system_call(batch, pc, lane_location(batch, self.instruction, where))
-
-
-class Run:
-    """Straight-line code: what executes each instruction, and the terminator (None: falls through to ``end``)."""
-
-    __slots__ = ("end", "first", "last", "steps", "terminator")
-
-    def __init__(self, first: int, steps: tuple[Step, ...], terminator: Terminator | None, end: int) -> None:
-        self.first = first
-        self.last = first + len(steps) + (terminator is not None)  #: number behind the last instruction
-        self.steps = steps
-        self.terminator = terminator
-        self.end = end
-
-
 class Program:
     """All code of a cubin, with the kernel's section first. Program counters count from there.
 
@@ -167,6 +113,7 @@ class Program:
     ) -> None:
         _load_semantics()
         self.kernel = kernel
+        self._observer: Observer | None = None
         self.function = disassembly.functions[kernel]
         self.arch = arch
         self.sections: dict[str, int] = {}
@@ -176,7 +123,7 @@ class Program:
         for name in names:
             self._append(name, disassembly.functions[name].instructions)
         self.end = len(self.instructions) * INSTRUCTION_BYTES
-        self._runs: dict[int, Run] = {}
+        self._runs: dict[int, StraightCode] = {}
         self._lock = Lock()
         self._locate = locate
 
@@ -189,6 +136,12 @@ class Program:
         self.sections[name] = start
         self.instructions.extend(instructions)
         self._starts.extend([start] * len(instructions))
+
+    def observed_by(self, observer: Observer) -> Program:
+        """The same code, with every step bound through the observer."""
+        other = copy(self)
+        other._observer, other._runs, other._lock = observer, {}, Lock()
+        return other
 
     def uses(self, opcodes: frozenset[str]) -> bool:
         """Whether the kernel's own section holds any of these base opcodes."""
@@ -203,10 +156,10 @@ class Program:
         return build_graph(self.function)
 
     @property
-    def runs(self) -> Mapping[int, Run]:
+    def runs(self) -> Mapping[int, StraightCode]:
         return self._runs
 
-    def run_at(self, pc: int) -> Run:
+    def run_at(self, pc: int) -> StraightCode:
         """The run that starts at a program counter; raises UnknownInstructionError."""
         with self._lock:
             found = self._runs.get(pc)
@@ -214,15 +167,15 @@ class Program:
                 found = self._runs[pc] = self._make_run(pc)
             return found
 
-    def _make_run(self, pc: int) -> Run:
+    def _make_run(self, pc: int) -> StraightCode:
         first = index = pc // INSTRUCTION_BYTES
         steps: list[Step] = []
         while index < len(self.instructions):
             opcode = self.instructions[index].opcode
             if opcode == "BAR" and index != first:  # a part of a batch stops before it
-                return Run(first, tuple(steps), None, index * INSTRUCTION_BYTES)
+                return StraightCode(first, tuple(steps), None, index * INSTRUCTION_BYTES)
             if ends_run(self.instructions[index]):
-                return Run(first, tuple(steps), self._terminator(index), (index + 1) * INSTRUCTION_BYTES)
+                return StraightCode(first, tuple(steps), self._terminator(index), (index + 1) * INSTRUCTION_BYTES)
             steps.append(self._step(index))
             index += 1
         raise EmulationError("the code ends without EXIT", self.location(index - 1))
@@ -236,20 +189,33 @@ class Program:
         """Why an instruction cannot be executed, or None when it can."""
         decoded, site = self._site(index)
         try:
-            if ends_run(decoded.instruction):
-                bind_terminator(decoded, site)
-            else:
-                bind_step(decoded, site)
-        except _UNBOUND as reason:
-            return _describe(reason)
+            with self._faults_of_ours(index):
+                if ends_run(decoded.instruction):
+                    bind_terminator(decoded, site)
+                else:
+                    bind_step(decoded, site)
+        except NotCovered as reason:
+            return str(reason)
         return None
+
+    @contextmanager
+    def _faults_of_ours(self, index: int) -> Iterator[None]:
+        """What goes wrong here other than NotCovered is no unknown instruction, and is said with its place."""
+        try:
+            yield
+        except (NotCovered, EmulationError):
+            raise
+        except Exception as error:
+            message = f"the emulator failed on an instruction ({error!r})"
+            raise EmulationError(message, self.location(index)) from error
 
     def _terminator(self, index: int) -> Terminator:
         decoded, site = self._site(index)
         try:
-            return bind_terminator(decoded, site)
-        except _UNBOUND as reason:
-            error = self._unknown(index, _describe(reason))
+            with self._faults_of_ours(index):
+                return bind_terminator(decoded, site)
+        except NotCovered as reason:
+            error = self.unknown(index, str(reason))
 
             def stop(batch: Batch, fragment: Fragment) -> int:
                 raise error
@@ -259,38 +225,33 @@ class Program:
     def _step(self, index: int) -> Step:
         decoded, site = self._site(index)
         try:
-            step = guard_step(bind_step(decoded, site), decoded, index)
-            if decoded.instruction.opcode == "LDGSTS" and async_copy.misreads_guard(decoded):
-                return async_copy.with_misread_guard(step, decoded, index)
-            return step
-        except _UNBOUND as reason:
-            return self._stopper(index, _describe(reason))
+            with self._faults_of_ours(index):
+                bare = bind_step(decoded, site)
+                if self._observer is not None:
+                    bare = self._observer.bind(decoded, index, bare)
+                step = guard_step(bare, decoded, index)
+                if decoded.instruction.opcode == "LDGSTS" and async_copy.misreads_guard(decoded):
+                    return async_copy.with_misread_guard(step, decoded, index)
+                return step
+        except NotCovered as reason:
+            return self._stopper(index, str(reason))
 
     def _stopper(self, index: int, reason: str) -> Step:
         """An unknown instruction stops the launch when it is reached, not when its neighbours are."""
 
         def execute(batch: Batch) -> None:
-            raise self._unknown(index, reason)
+            raise self.unknown(index, reason)
 
         return execute
 
-    def _unknown(self, index: int, reason: str) -> UnknownInstructionError:
+    def unknown(self, index: int, reason: str) -> UnknownInstructionError:
+        """The error that an instruction which cannot be executed ends a launch with."""
         opcode = self.instructions[index].opcode
         return UnknownInstructionError(f"the emulator does not know this {opcode} ({reason})", self.location(index))
 
     def location(self, index: int) -> Any:
         """The place of an instruction number."""
         return code_location(self.kernel, self.instructions[index])
-
-
-#: What binding raises for a form that a semantics does not know.
-_UNBOUND = (NotCovered, IndexError, ValueError, TypeError, StopIteration, KeyError, AttributeError)
-
-
-def _describe(reason: BaseException) -> str:
-    if isinstance(reason, NotCovered):
-        return str(reason)
-    return f"its operands are not the expected ones: {type(reason).__name__}"
 
 
 def bind_terminator(decoded: Decoded, site: Site) -> Terminator:
@@ -331,7 +292,7 @@ def guard_step(step: Step, decoded: Decoded, index: int) -> Step:
     predicate = decoded.instruction.predicate
     if predicate is None:
         return step
-    read = predicate.__dict__["read_predicate"]
+    read = bound(predicate).read_predicate
 
     def execute(batch: Batch) -> None:
         condition: NDArray[np.bool_] = read(batch)

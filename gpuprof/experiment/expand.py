@@ -24,6 +24,7 @@ from gpuprof.experiment.model import (
     HostStep,
     KernelStep,
     Step,
+    Suppression,
     Tolerance,
     Variant,
     Work,
@@ -38,7 +39,7 @@ from gpuprof.experiment.points import (
     expand_points,
 )
 from gpuprof.experiment.schema import BufferModel, ExperimentModel, StepModel, VariantModel, WorkModel
-from gpuprof.experiment.steps import StepBuilder
+from gpuprof.experiment.steps import StepBuilder, distinct_names
 from gpuprof.system.files import MAX_TEXT_BYTES, check_regular, exists, is_dir
 
 MAX_VARIANTS = 5_000
@@ -105,6 +106,12 @@ class Expander:
             dropped=dropped,
             arch=self._yaml_arch,
             iters=model.iters,
+            columns=tuple(model.columns),
+            values=references.own_values(model, self.collector, variants, self._values),
+            known_races=tuple(tuple(sorted(set(lines))) for lines in model.known_races),
+            suppressions=tuple(
+                Suppression(tuple(sorted(set(each.lines))), each.kernel, each.why) for each in model.suppress
+            ),
         )
 
     def _too_many(self) -> bool:
@@ -208,6 +215,8 @@ class Expander:
         if model.steps is None:
             if self.collector.is_dropped((*base, "steps")):
                 raise Skip
+            if model.repeat is not None or model.index is not None:
+                return self._sequence(base, model, builder)
             only = builder.build(base, model)
             if isinstance(only, FillStep):
                 self.collector.add(base, "only fills a buffer; expected `kernel`, `host` or `steps`", "kind")
@@ -215,22 +224,19 @@ class Expander:
                 key = "once" if only.once else "timed"
                 self.collector.add((*base, key), "a single-step variant must be timed; put untimed steps under `steps`")
             return (only,)
-        for key in sorted(model.model_fields_set & set(StepModel.model_fields) - {"source", "name"}):
+        beside = {"source", "name", "steps", "repeat", "index"}
+        for key in sorted(model.model_fields_set & set(StepModel.model_fields) - beside):
             self.collector.add((*base, key), "conflicts with `steps`; move it into a step")
-        built = []
-        failed = False
-        for position, step in enumerate(model.steps):
-            try:
-                built.append(builder.build((*base, "steps", position), step, model.source))
-            except Skip:
-                failed = True
-        if failed:
-            raise Skip
+        return self._sequence(base, model, builder)
+
+    def _sequence(self, base: Path_, model: VariantModel, builder: StepBuilder) -> tuple[Step, ...]:
+        """The steps of a variant that has several, or repeats one."""
+        built = builder.sequence(base, model)
         if not any(step.timed for step in built):
             self.collector.add((*base, "steps"), "no step is timed; at least one must be")
         if not any(isinstance(step, (KernelStep, HostStep)) for step in built):
             self.collector.add((*base, "steps"), "no step launches a kernel or calls a host function")
-        return tuple(built)
+        return distinct_names(built)
 
     def _with_needed_defines(self, step: Step, flags: tuple[str, ...], include: tuple[Path, ...]) -> Step:
         if isinstance(step, FillStep):

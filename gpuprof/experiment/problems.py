@@ -143,12 +143,14 @@ _PLACES: dict[tuple[str, ...], tuple[type[BaseModel], ...]] = {
     (): (schema.ExperimentModel,),
     ("buffers", "*"): (schema.BufferModel,),
     ("buffers", "*", "fill"): (schema.RandomFill,),
+    ("buffers", "*", "unordered"): (schema.UnorderedModel,),
     ("tolerance",): (schema.ToleranceModel,),
     ("work",): (schema.WorkModel,),
     ("expect", "*"): (schema.ExpectationModel,),
     ("args", "*"): (schema.ArgumentModel,),
     ("variants", "*"): (schema.VariantModel,),
     ("steps", "*"): (schema.StepModel,),
+    ("defaults",): (schema.DefaultsModel,),
 }
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuprof.errors import ExpressionError
+from gpuprof.errors import ExpressionError, ShapeError
 from gpuprof.experiment.expressions import parse
 from gpuprof.experiment.model import Buffer, Variant
-from gpuprof.experiment.operators import ShapeError, Value
+from gpuprof.experiment.operators import Value
 
 
 def evaluate(variant: Variant, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -52,7 +52,9 @@ def _typed(value: NDArray[Any], output: Buffer, text: str) -> NDArray[Any]:
 
 def _shaped(value: NDArray[Any], output: Buffer, text: str) -> NDArray[Any]:
     check_shape(value.shape, output, text)
-    return np.full(output.shape, value) if value.ndim == 0 else np.ascontiguousarray(value).reshape(output.shape)
+    if value.ndim == 0:  # a view of one element: a large output need not be filled
+        return np.broadcast_to(value, output.shape)
+    return np.ascontiguousarray(value).reshape(output.shape)
 
 
 def check_shape(shape: tuple[int, ...], output: Buffer, text: str) -> None:

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from gpuprof.errors import ExpressionError
 from gpuprof.experiment import expect, naming
 from gpuprof.experiment.collect import Collector, Skip
 from gpuprof.experiment.document import Path_
 from gpuprof.experiment.expressions import Expression, nearest
+from gpuprof.experiment.let import with_parts
 from gpuprof.experiment.model import Buffer, Expectation, Reference, Variant
 from gpuprof.experiment.points import Point
 from gpuprof.experiment.schema import ExpectationModel, ExperimentModel, VariantModel
@@ -38,6 +41,7 @@ def reference(
     own = variant.reference is not None
     given = variant.reference if own else model.reference
     path: Path_ = ("variants", family, "reference") if own else ("reference",)
+    _check_counts(model, family, buffers, given, collector)
     if given is None:
         return Reference()
     if isinstance(given, dict) and set(given) == {"variant"} and "variant" not in buffers:
@@ -48,12 +52,29 @@ def reference(
             hint = f"; write an expression under its output: {{{outputs[0]}: ...}}" if outputs else ""
             collector.add(path, no_variant(given, model.variants) + hint)
         return Reference(variant=given)
+    given = with_parts(given, path, point, buffers, collector)
     for output, text in given.items():
         with collector.at((*path, output)):
             _check_expression((*path, output), output, str(text), point, buffers, collector)
             if shapes_known:
                 _check_shapes((*path, output), output, str(text), point, buffers, collector)
     return Reference(expressions={output: str(text) for output, text in given.items()})
+
+
+def _check_counts(
+    model: ExperimentModel, family: str, buffers: Mapping[str, Buffer], given: object, collector: Collector
+) -> None:
+    """Outputs of which only the first elements count: their number is another output, which is referenced too."""
+    for name, buffer in buffers.items():
+        if buffer.count is None:
+            continue
+        own = name in model.variants[family].buffers
+        path: Path_ = (*(("variants", family) if own else ()), "buffers", name, "unordered", "count")
+        counter = buffers.get(buffer.count)
+        if counter is None or not counter.output or np.dtype(counter.dtype).kind not in "iu" or buffer.count == name:
+            collector.add(path, f"'{buffer.count}' is not another output of integers")
+        elif isinstance(given, dict) and name in given and buffer.count not in given:
+            collector.add(path, f"'{buffer.count}' has no reference, which {name} needs: write one under `reference`")
 
 
 def _check_expression(
@@ -116,6 +137,7 @@ def expectations(
     """``expect:`` in either of its forms, as a list; names and variants are checked."""
     known = {variant.label for variant in variants}
     declared = {*model.sizes, *(name for v in model.variants.values() for name in (*v.sizes, *v.params))}
+    values = None if values is None else {**values, **dict.fromkeys(model.values, "counted")}
     found: list[Expectation] = []
     for path, name, text in _written(model):
         if name is not None and name.split("/")[0] not in model.variants and not naming.select(variants, name):
@@ -130,6 +152,27 @@ def expectations(
             line = collector.document.line(path)
             found.append(Expectation(text, name, expect.is_gpu_only(parsed, values or {}), line))
     return tuple(found)
+
+
+def own_values(
+    model: ExperimentModel, collector: Collector, variants: Sequence[Variant], values: expect.ValueKinds | None
+) -> dict[str, str]:
+    """``values:`` of the YAML; a name that is taken already and an expression that reads what is not are errors."""
+    declared = {*model.sizes, *(name for v in model.variants.values() for name in (*v.sizes, *v.params))}
+    found: dict[str, str] = {}
+    for name, given in model.values.items():
+        with collector.at(("values", name)):
+            if name in declared or name in (values or {}):
+                collector.add(("values", name), f"'{name}' is the name of a value already; choose another")
+                raise Skip
+            try:
+                parsed = expect.parse_expectation(str(given), values)
+                expect.check(parsed, list(model.variants), declared, values)
+            except ExpressionError as error:
+                collector.add(("values", name), str(error))
+                raise Skip from None
+            found[name] = str(given)
+    return found
 
 
 def _written(model: ExperimentModel) -> list[tuple[Path_, str | None, str]]:

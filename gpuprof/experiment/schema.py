@@ -55,10 +55,9 @@ def _expression(value: Any) -> Any:
 def _size(value: Any) -> Any:
     items = value if isinstance(value, list) else [value]
     for item in items:
-        whole = isinstance(item, float) and item.is_integer()
-        if isinstance(item, bool) or not (whole or isinstance(item, (int, str))):
-            raise _must_be("an integer, an expression, or a list of them", item)
-    whole_items = [int(item) if isinstance(item, float) else item for item in items]
+        if isinstance(item, bool) or not isinstance(item, (int, float, str)):
+            raise _must_be("a number, an expression, or a list of them", item)
+    whole_items = [int(item) if isinstance(item, float) and item.is_integer() else item for item in items]
     return _not_empty(whole_items if isinstance(value, list) else whole_items[0])
 
 
@@ -94,9 +93,13 @@ def _words(value: Any) -> Any:
     return items
 
 
+def _columns(value: Any) -> Any:
+    return [name.strip() for item in _words(value) for name in item.split(",") if name.strip()]
+
+
 def _argument(value: Any) -> Any:
-    if not isinstance(value, (int, float, str)):
-        raise _must_be("a buffer, a size, a parameter, a number, or {value: ..., dtype: ...}", value)
+    if value is not None and not isinstance(value, (int, float, str)):
+        raise _must_be("a buffer, a size, a parameter, a number, null, or {value: ..., dtype: ...}", value)
     return value
 
 
@@ -148,10 +151,11 @@ def _or_list(kinds: list[str]) -> dict[str, Any]:
 
 
 Expr = Annotated[Any, BeforeValidator(_expression), WithJsonSchema(_EXPRESSION_SCHEMA)]
-Size = Annotated[Any, BeforeValidator(_size), WithJsonSchema(_or_list(["integer", "string"]))]
+Size = Annotated[Any, BeforeValidator(_size), WithJsonSchema(_or_list(["number", "string"]))]
 Param = Annotated[Any, BeforeValidator(_parameter), WithJsonSchema(_or_list(["number", "string", "boolean"]))]
 Dimensions = Annotated[Any, BeforeValidator(_dimensions), WithJsonSchema(_or_list(["integer", "number", "string"]))]
 Shape = Annotated[Any, BeforeValidator(_shape), WithJsonSchema(_or_list(["integer", "number", "string"]))]
+Columns = Annotated[Any, BeforeValidator(_columns), WithJsonSchema(_STRINGS_SCHEMA)]
 Words = Annotated[Any, BeforeValidator(_words), WithJsonSchema(_STRINGS_SCHEMA)]
 Dtype = Annotated[Any, BeforeValidator(_dtype), WithJsonSchema({"enum": list(DTYPES)})]
 Arch = Annotated[Any, BeforeValidator(_arch), WithJsonSchema({"type": ["string", "number"]})]
@@ -175,30 +179,55 @@ class RandomFill(Model):
 
 
 class ArgumentModel(Model):
-    """An argument that says its type (`value`, `dtype`), or an address inside a buffer (`buffer`, `offset`)."""
+    """An argument that says its type (`value`, `dtype`), an address inside a buffer (`buffer`, `offset`), or a struct
+    without content (`zeros`). `null` is a null pointer.
+    """
 
     value: Expr = Field(None, description="a number or an expression", validate_default=False)
     dtype: Dtype = Field(None, description="the type of `value`", validate_default=False)
     buffer: str | None = Field(None, description="the buffer whose address is passed")
     offset: Expr = Field(0, description="elements to add to the address")
+    zeros: Annotated[int, Field(ge=1, le=4096)] | None = Field(
+        None, description="a struct of so many bytes, all zero; an empty struct has 1"
+    )
 
     @model_validator(mode="after")
     def _one_kind(self) -> ArgumentModel:
-        if (self.value is None) == (self.buffer is None):
-            raise PydanticCustomError("expected", "expected either `value` (with `dtype`) or `buffer`")
+        if sum(given is not None for given in (self.value, self.buffer, self.zeros)) != 1:
+            raise PydanticCustomError("expected", "expected one of `value` (with `dtype`), `buffer` and `zeros`")
         if self.value is not None and self.dtype is None:
             raise PydanticCustomError("expected", "expected a `dtype` beside `value`")
         return self
 
 
 _PLAIN_SCHEMA = WithJsonSchema({"type": ["string", "number", "boolean"]})
-_PlainArgument = Annotated[Any, BeforeValidator(_argument), _PLAIN_SCHEMA]
+_PlainArgument = Annotated[
+    Any, BeforeValidator(_argument), WithJsonSchema({"type": ["string", "number", "boolean", "null"]})
+]
 _PlainFill = Annotated[Any, BeforeValidator(_fill), _PLAIN_SCHEMA]
 _MAPPING_OR_PLAIN = Discriminator(lambda value: "mapping" if isinstance(value, dict) else "plain")
 Argument = Annotated[
     Annotated[ArgumentModel, Tag("mapping")] | Annotated[_PlainArgument, Tag("plain")], _MAPPING_OR_PLAIN
 ]
 FillValue = Annotated[Annotated[RandomFill, Tag("mapping")] | Annotated[_PlainFill, Tag("plain")], _MAPPING_OR_PLAIN]
+
+
+class UnorderedModel(Model):
+    """An output of which only the first elements count, in any order."""
+
+    count: Name = Field(description="the output whose first element says how many; it is checked as well")
+
+
+def _unordered(value: Any) -> Any:
+    if value not in (True, False, "set"):
+        raise _must_be("true, set, or {count: an output}", value)
+    return value
+
+
+_PlainUnordered = Annotated[Any, BeforeValidator(_unordered), WithJsonSchema({"enum": [True, False, "set"]})]
+UnorderedValue = Annotated[
+    Annotated[UnorderedModel, Tag("mapping")] | Annotated[_PlainUnordered, Tag("plain")], _MAPPING_OR_PLAIN
+]
 
 
 class BufferModel(Model):
@@ -213,6 +242,11 @@ class BufferModel(Model):
     )
     output: bool = Field(False, description="the kernel writes it, and it is checked; without `fill` it is poisoned")
     scratch: bool = Field(False, description="room for launches between one another; never checked")
+    unordered: UnorderedValue = Field(
+        False,
+        description="an output in any order: `true` sorts both sides before comparing, `set` also ignores repeated "
+        "values, `{count: n}` sorts the first n[0] elements and leaves the rest unchecked",
+    )
 
 
 class SymbolModel(Model):
@@ -226,8 +260,11 @@ class SymbolModel(Model):
 
 
 _PlainReference = Annotated[str, BeforeValidator(_variant_name)]
+_ReferenceItem = Annotated[
+    Annotated[dict[Name, Expr], Tag("mapping")] | Annotated[Expr, Tag("plain")], _MAPPING_OR_PLAIN
+]
 ReferenceValue = Annotated[
-    Annotated[dict[str, Expr], Tag("mapping")] | Annotated[_PlainReference, Tag("plain")], _MAPPING_OR_PLAIN
+    Annotated[dict[str, _ReferenceItem], Tag("mapping")] | Annotated[_PlainReference, Tag("plain")], _MAPPING_OR_PLAIN
 ]
 
 
@@ -261,6 +298,21 @@ class StepModel(Model):
     args: list[Argument] | None = Field(None, description="the arguments, in order")
     timed: bool | None = Field(None, description="whether the time covers it (default: yes, fills and `once` no)")
     once: bool | None = Field(None, description="run before the first sample only")
+    repeat: Expr = Field(None, description="so many times over, as a host loop; may be 0", validate_default=False)
+    index: Name | None = Field(None, description="what expressions call the number of the repetition (`iteration`)")
+    steps: list[StepModel] | None = Field(None, description="several steps, in place of one launch", min_length=1)
+
+
+class DefaultsModel(Model):
+    """What variants and steps have where they do not say otherwise; flags and include folders come before theirs."""
+
+    source: str | None = Field(None, description="the .cu (or .cubin) file")
+    block: Dimensions = Field(None, description="threads per block [x, y, z]", validate_default=False)
+    grid: Dimensions = Field(None, description="blocks [x, y, z]", validate_default=False)
+    shared: Expr = Field(None, description="dynamic shared memory in bytes", validate_default=False)
+    args: list[Argument] | None = Field(None, description="the arguments, in order")
+    flags: Words = Field([], description="nvcc flags")
+    include: Words = Field([], description="include folders, relative to this file")
 
 
 class VariantModel(StepModel):
@@ -268,7 +320,6 @@ class VariantModel(StepModel):
 
     params: dict[Name, Param] = Field({}, description="parameters; a list expands the variant over its values")
     where: str | None = Field(None, description="keep only the points for which this holds")
-    steps: list[StepModel] | None = Field(None, description="several steps, in place of one launch", min_length=1)
     sizes: dict[Name, Size] = Field({}, description="sizes that this variant replaces or adds")
     buffers: dict[Name, BufferModel] = Field({}, description="buffers that this variant replaces or adds")
     symbols: dict[Name, SymbolModel] = Field({}, description="variables of the source that this variant sets")
@@ -305,19 +356,30 @@ Expect = Annotated[
 ]
 
 
+class SuppressionModel(Model):
+    """A finding of `gpuprof sanitize` that is known and shall not be told."""
+
+    lines: list[int] = Field(description="its source lines: [12, 15], or [12]", min_length=1, max_length=2)
+    kernel: str | None = Field(None, description="only in this kernel")
+    why: str = Field("", description="why it may stay")
+
+
 class ExperimentModel(Model):
     """An experiment of gpuprof: buffers, sizes, a reference and variants."""
 
     name: str | None = Field(None, description="the experiment's name (default: the file's)", min_length=1)
     description: str = Field("", description="one line, shown by `gpuprof configs`")
-    sizes: dict[Name, Size] = Field({}, description="problem sizes; a list expands every variant over its values")
+    sizes: dict[Name, Size] = Field({}, description="problem sizes, any numbers; a list expands every variant")
     iters: Annotated[int, Field(ge=1)] | None = Field(None, description="timed launches; without it, noise decides")
+    defaults: DefaultsModel | None = Field(None, description="source, block, flags and the like for all that give none")
     buffers: dict[Name, BufferModel] = Field({}, description="arrays in device memory, by name")
     symbols: dict[Name, SymbolModel] = Field(
         {}, description="`__constant__` and `__device__` variables that are set before the launch, by name"
     )
     reference: ReferenceValue | None = Field(
-        None, description="per output an expression over buffers and sizes; or the name of a variant"
+        None,
+        description="per output an expression over buffers and sizes, `let: {name: expression}` for parts that several "
+        "use; or the name of a variant",
     )
     tolerance: ToleranceModel | None = Field(None, description="how far an output may be from the reference")
     work: WorkModel | None = Field(None, description="what a pass does, for GFLOP/s and GB/s")
@@ -326,7 +388,27 @@ class ExperimentModel(Model):
     flags: Words = Field([], description="nvcc flags for every variant")
     include: Words = Field([], description="include folders, relative to this file")
     variants: dict[Label, VariantModel] = Field(description="what is compared, by name", min_length=1)
-    expect: Expect = Field([], description="what must hold of the results")
+    expect: Expect = Field([], description="what must hold of the results; `race: [12, 15]` is a race that is known")
+    values: dict[Name, Expr] = Field({}, description="own values: an expression as in `expect`, one number per variant")
+    columns: Columns = Field(
+        [], description="columns of the table: names of values; `+NAME` and `-NAME` change the usual ones"
+    )
+    known_races: list[list[int]] = Field([], description="as `race` of `expect`: pairs of lines", exclude=True)
+    suppress: list[SuppressionModel] = Field([], description="findings of `gpuprof sanitize` that are known")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_races(cls, data: Any) -> Any:
+        """``expect: {race: [12, 15]}`` or ``{race: [[12, 15], [20, 31]]}`` is no expectation of a variant."""
+        expect = data.get("expect") if isinstance(data, dict) else None
+        if not isinstance(expect, dict) or "race" not in expect or "race" in (data.get("variants") or {}):
+            return data
+        races = expect["race"]
+        if not isinstance(races, list) or not races:
+            return data
+        pairs = races if all(isinstance(each, list) for each in races) else [races]
+        rest = {key: value for key, value in expect.items() if key != "race"}
+        return {**data, "expect": rest or [], "known_races": pairs}
 
 
 def json_schema() -> dict[str, Any]:

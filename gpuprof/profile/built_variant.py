@@ -10,24 +10,17 @@ from pathlib import Path
 import numpy as np
 
 from gpuprof.arch.launch_limits import KernelResources, launch_problem
-from gpuprof.device.jobs import (
-    BufferReference,
-    BufferSpec,
-    Call,
-    FillCall,
-    HostCall,
-    HostScalar,
-    Job,
-    KernelCall,
-)
-from gpuprof.errors import UsageError
-from gpuprof.experiment.arguments import check_arguments, fitted, pack_scalar
+from gpuprof.device.jobs import BufferReference, BufferSpec, Call, FillCall, HostCall, HostScalar, Job, KernelCall
+from gpuprof.errors import ArgumentMismatchError
+from gpuprof.experiment.arguments import argument_bytes, check_arguments, fitted, pack_scalar
 from gpuprof.experiment.model import (
     Argument,
     BufferArgument,
     FillStep,
     HostStep,
     KernelStep,
+    NullArgument,
+    ScalarArgument,
     Variant,
 )
 from gpuprof.profile.shared_arrays import input_key
@@ -35,10 +28,6 @@ from gpuprof.toolchain.device_variables import device_variables, find_variable
 from gpuprof.toolchain.model import Build, BuildRequest, Resources
 from gpuprof.toolchain.parameter_types import parameter_types
 from gpuprof.toolchain.prelude import has_device_variables
-
-
-class ArgumentMismatchError(UsageError):
-    """The YAML's ``args`` and the kernel's parameters do not agree."""
 
 
 def build_request(variant: Variant, step: KernelStep, arch: str, folder: Path | None = None) -> BuildRequest:
@@ -169,13 +158,17 @@ def limits_of(resources: Resources) -> KernelResources:
 def _kernel_argument(argument: Argument) -> BufferReference | bytes:
     if isinstance(argument, BufferArgument):
         return BufferReference(argument.buffer, argument.offset_bytes)
-    return pack_scalar(argument)
+    return pack_scalar(argument) if isinstance(argument, ScalarArgument) else bytes(argument_bytes(argument))
 
 
 def _host_argument(argument: Argument) -> BufferReference | HostScalar:
     if isinstance(argument, BufferArgument):
         return BufferReference(argument.buffer, argument.offset_bytes)
-    return HostScalar(argument.value, argument.dtype)
+    if isinstance(argument, ScalarArgument):
+        return HostScalar(argument.value, argument.dtype)
+    if isinstance(argument, NullArgument):
+        return HostScalar(0, "uint64")
+    raise ArgumentMismatchError("a host function takes no struct: `zeros` is for kernels")
 
 
 def fingerprint(built: BuiltVariant, device_key: str, settings: Sequence[object]) -> str:

@@ -16,15 +16,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
+from gpuprof.device.clocks import sharing_note
 from gpuprof.device.gpu_lock import GpuLocks
 from gpuprof.device.process import ChildProcess
-from gpuprof.errors import BuildError
+from gpuprof.errors import ArgumentMismatchError, BuildError
 from gpuprof.experiment.model import Experiment, KernelStep, Variant
 from gpuprof.experiment.naming import select_all, without_counterpart
 from gpuprof.profile import result_rows
 from gpuprof.profile.background import in_background
 from gpuprof.profile.building import BuildsEnded, BuildStage, VariantBuilt
-from gpuprof.profile.built_variant import ArgumentMismatchError, BuiltVariant, fingerprint, same_code_key
+from gpuprof.profile.built_variant import BuiltVariant, fingerprint, same_code_key
 from gpuprof.profile.checkpoint import Checkpoint, earlier_results, journal_path, still_holds
 from gpuprof.profile.code_facts import CodeFacts
 from gpuprof.profile.code_reading import CodeRead, CodeReader
@@ -38,7 +39,9 @@ from gpuprof.profile.setup import Setup, prepare_run
 from gpuprof.profile.shared_arrays import SharedData, shared_bytes
 from gpuprof.profile.supervisor import DeviceSupervisor
 from gpuprof.profile.variant_queue import Board, Ready
-from gpuprof.results.model import Environment, ExpectationOutcome, Result, Run, Status
+from gpuprof.results.model import ExpectationOutcome, Result, Run, Status
+from gpuprof.results.steps import described
+from gpuprof.toolchain.hostlib import is_missing_library
 
 
 @dataclass(frozen=True)
@@ -108,7 +111,7 @@ class _Conductor:
         self._events: queue.Queue[Event] = queue.Queue()
         self._board = Board()
         self._referenced = frozenset(v.reference.variant for v in variants if v.reference.variant)
-        self._to_build = sum(self._skip_reason(variant) is None for variant in variants)
+        self._to_build = len(variants)
         self._unpaired = without_counterpart(variants, experiment.baseline)
         self._rows: dict[str, Result] = {}
         self._final: set[str] = set()
@@ -142,13 +145,9 @@ class _Conductor:
     def _run(self) -> Run:
         order = build_order(self._variants, self._experiment.baseline)
         runnable = tuple(variant for variant in order if self._skip_reason(variant) is None)
-        for variant in order:
-            reason = self._skip_reason(variant)
-            if reason is not None:
-                self._finish(replace(result_rows.bare_result(variant, Status.SKIPPED), reason=reason))
         self._builds = BuildStage(
             self._setup.builder,
-            runnable,
+            order,
             self._setup.arch_of,
             self._events.put,
             timeout=self._options.build_timeout,
@@ -165,7 +164,9 @@ class _Conductor:
             self._reader.close()
         self._finish_unread()
         run = self.snapshot(complete=len(self._final) == len(self._variants))
-        run = replace(run, expectations=self._expectations(run), environment=self._watched(run.environment))
+        run = self._with_own_values(run)
+        run = replace(run, expectations=self._expectations(run))
+        run = self._watched(run)
         self._checkpoint.write(run)
         return run
 
@@ -251,6 +252,10 @@ class _Conductor:
     def _on_built(self, event: VariantBuilt) -> None:
         self._built_count += 1
         self._observer.built(self._built_count, self._to_build, event.variant.label)
+        reason = self._skip_reason(event.variant)
+        if reason is not None:
+            self._finish_skipped(event, reason)
+            return
         if isinstance(event.outcome, BuildError):
             if not self._interrupts.stopping:
                 self._board.settle(event.variant.label, False)
@@ -270,6 +275,15 @@ class _Conductor:
             self._finish(replace(row, missing={**row.missing, "timing": problem, "counters": problem}))
             return
         self._dispatch(event.outcome)
+
+    def _finish_skipped(self, event: VariantBuilt, reason: str) -> None:
+        """A variant that was only compiled: skipped, or failed where its own code has a mistake."""
+        self._board.settle(event.variant.label, False)
+        if isinstance(event.outcome, BuildError) and not is_missing_library(event.outcome):
+            if not self._interrupts.stopping:
+                self._finish(result_rows.failed_build(event.variant, event.outcome))
+            return
+        self._finish(result_rows.bare_result(event.variant, Status.SKIPPED, reason))
 
     def _dispatch(self, built: BuiltVariant) -> None:
         """Give the variant to the lanes, unless an earlier row still holds, and its machine code to the reader."""
@@ -303,6 +317,7 @@ class _Conductor:
         codes = {name: found.code_sha256 for name, found in event.facts.items()}
         self._code_keys[event.label] = same_code_key(built, codes)
         step = built.variant.main_step
+        self._rows[event.label] = result_rows.with_steps_code(self._rows[event.label], event.facts)
         symbols = frozenset(name for name, buffer in built.variant.buffers.items() if buffer.symbol)
         self._add_code(event.label, None if step is None else event.facts.get(step.name), symbols)
 
@@ -334,7 +349,7 @@ class _Conductor:
             self._finish(row)
 
     def _finish(self, row: Result) -> None:
-        self._rows[row.variant] = row = with_percent(row, self._setup.peaks)
+        self._rows[row.variant] = row = with_percent(described(row), self._setup.peaks)
         self._final.add(row.variant)
         self._checkpoint.add(row)
         self._observer.finished(len(self._final), len(self._variants), row)
@@ -369,13 +384,23 @@ class _Conductor:
     def _kept_note(self) -> tuple[str, ...]:
         return (f"{self._kept} rows were kept from the earlier run.",) if self._kept else ()
 
-    def _watched(self, environment: Environment) -> Environment:
-        """The environment with what NVML said before, during and after."""
-        if self._setup.monitor is None:
-            return environment
-        return result_rows.with_clocks(
-            environment, self._setup.before, self._clocks, self._setup.monitor.read(), self._throttled
-        )
+    def _watched(self, run: Run) -> Run:
+        """The run with what NVML said before, during and after."""
+        monitor, before = self._setup.monitor, self._setup.before
+        if monitor is None:
+            return run
+        after = monitor.read()
+        environment = result_rows.with_clocks(run.environment, before, self._clocks, after, self._throttled)
+        shared = sharing_note(before, after)
+        return replace(run, environment=environment, notes=(*run.notes, *((shared,) if shared else ())))
+
+    def _with_own_values(self, run: Run) -> Run:
+        run = replace(run, columns=self._experiment.columns)
+        if not self._experiment.values:
+            return run
+        from gpuprof.results.expectations import with_own_values
+
+        return replace(run, results=with_own_values(self._experiment, run.results))
 
     def _expectations(self, run: Run) -> tuple[ExpectationOutcome, ...]:
         if not self._experiment.expect:

@@ -140,6 +140,27 @@ class Counters:
     unavailable: Mapping[str, str] = field(default_factory=dict)
     per_line: tuple[Mapping[str, object], ...] = ()
     printed: str = ""
+    seconds: float | None = None  #: wall time that the emulator took for the pass
+
+
+@dataclass(frozen=True)
+class StepFacts:
+    """One step of a variant that has several. ``kind``: ``kernel``, ``host`` or ``fill``; only kernels have facts.
+
+    ``counters`` are of this step alone, in the last pass. ``sass`` stands in the first step that launches the code.
+    """
+
+    name: str
+    kind: str
+    timed: bool
+    once: bool = False
+    build: BuildFacts | None = None
+    launch: LaunchFacts | None = None
+    sass: SassFacts | None = None
+    occupancy: OccupancyFacts | None = None
+    counters: Counters | None = None
+    ncu: Counters | None = None
+    missing: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -177,12 +198,16 @@ class Verification:
 
 @dataclass(frozen=True)
 class Result:
-    """One variant in one run. ``missing`` gives, for a section or value that is None, the reason."""
+    """One variant in one run. ``missing`` gives, for a section or value that is None, the reason.
+
+    Where a variant has several steps, ``build``, ``launch``, ``sass`` and ``occupancy`` are those of ``main_step``, of
+    which ``main_step_share`` says how it was chosen; ``timing`` and ``counters`` are of all timed steps.
+    """
 
     variant: str
     family: str
     parameters: Mapping[str, Number | str]
-    sizes: Mapping[str, int]
+    sizes: Mapping[str, int | float]
     status: Status
     reason: str | None = None
     build: BuildFacts | None = None
@@ -194,11 +219,15 @@ class Result:
     ncu: Counters | None = None  #: when both devices counted
     verification: Verification | None = None
     modelled: Mapping[str, Number] = field(default_factory=dict)
+    values: Mapping[str, Number] = field(default_factory=dict)  #: the YAML's own, by name
     work_flop: float | None = None
     work_bytes: float | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
     same_code_as: str | None = None
     notes: tuple[str, ...] = ()  #: what the compiler said, and what the check cannot see
+    steps: tuple[StepFacts, ...] = ()  #: empty where there is only one
+    main_step: str | None = None
+    main_step_share: str = ""  #: "97% of the warp instructions"
     fingerprint: str = ""  #: of code, inputs, checks and device: ``--resume`` keeps a row whose fingerprint still holds
 
 
@@ -226,6 +255,7 @@ class Run:
     complete: bool = True
     expectations: tuple[ExpectationOutcome, ...] = ()
     notes: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()  #: the YAML's: which columns its table shows
     identifier: str = ""
     schema_version: int = SCHEMA_VERSION
 

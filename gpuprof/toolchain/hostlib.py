@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from gpuprof.arch import DEFAULT_ARCH
-from gpuprof.errors import BuildError
+from gpuprof.errors import BuildError, MissingLibraryError
 from gpuprof.toolchain import manifest, nvcc
 from gpuprof.toolchain.cache import Cache, open_cache
 from gpuprof.toolchain.compile import SHARED_LIBRARY, Compiler, unit_key
@@ -27,6 +28,15 @@ _WHEELS = {
     "curand": "nvidia-curand",
     "cudnn": "nvidia-cudnn-cu13",
 }
+
+
+def is_missing_library(error: BuildError) -> bool:
+    """Whether this machine lacks a library or its header, as against a mistake in the code."""
+    if isinstance(error, MissingLibraryError):
+        return True
+    header = re.search(r'cannot open source file "([^"]+)"|fatal error: (\S+): No such file', f"{error}\n{error.log}")
+    name = Path(header[1] or header[2]).stem.lower() if header else ""
+    return any(name.startswith(library.lower()) for library in _WHEELS)
 
 
 @dataclass(frozen=True)
@@ -97,7 +107,7 @@ def _find_library(name: str, tool: Tool) -> _Library:
             rpath = ("-Xlinker", "-rpath", "-Xlinker", str(folder))
             return _Library(("-Xlinker", str(files[0]), *rpath), headers if headers.is_dir() else None)
     wheel = _WHEELS.get(name, f"nvidia-{name.lower()}")
-    raise BuildError(
+    raise MissingLibraryError(
         f"lib{name} was not found beside nvcc, in CUDA_HOME or in the NVIDIA wheels: pip install {wheel}, or point "
         "--cuda-home to a CUDA toolkit that has it"
     )

@@ -12,41 +12,50 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpuprof.emulator.contract import NotCovered
 from gpuprof.emulator.control import compaction, divergence
 from gpuprof.emulator.control.barriers import PHASE_SLOT, Batch, Fragment
-from gpuprof.emulator.state.faults import code_location, first_lane, lane_location
+from gpuprof.emulator.state.faults import call_site, code_location, first_lane, lane_location
 from gpuprof.errors import BarrierDeadlockError, EmulationError, InstructionLimitError
 from gpuprof.isa.machine import INSTRUCTION_BYTES
 
 if TYPE_CHECKING:
-    from gpuprof.emulator.program import Program, Run
+    from gpuprof.emulator.contract import Code, StraightCode
 
 #: Runs that fragments execute by lowest program counter before another gets a turn; halved each time that happens,
 #: so that a loop that only another fragment can end costs little, and long loops of many warps stay batched.
 TURN = 256
 SHORTEST_TURN = 16
+#: As TURN, where warps run alone: far more than a warp executes between two barriers.
+ORDERED_TURN = 1 << 14
 #: So many times longer run the first sides of branches before the sides that were set aside get a turn too.
 PARKED_TURNS = 16
 _NEVER = 1 << 60
 
 
-def run_batch(batch: Batch, program: Program) -> None:
+def run_batch(batch: Batch, program: Code) -> None:
     """Run all lanes of the batch to their ends; raises EmulationError and its kinds."""
     run_fragments(batch, program, _NEVER)
+    if batch.observer is not None:
+        batch.observer.end(batch)
     if batch.waits or batch.block_barriers:
         raise _deadlock(batch, program)
     fold_hits(batch)
 
 
-def run_fragments(batch: Batch, program: Program, stop: int) -> None:
+def run_fragments(batch: Batch, program: Code, stop: int) -> None:
     """Run until no fragment is left that stands before program counter ``stop``."""
-    turn, length = 0, TURN
+    ordered = batch.launch.options.order is not None
+    turn, length = 0, ORDERED_TURN if ordered else TURN
     while batch.fragments:
         parked = bool(batch.others or batch.pool)
         fair = turn >= (length * PARKED_TURNS if parked else length)
         if fair and parked:
             divergence.wake_all(batch)
-        fragment, bound = _choose(batch, fair=fair)
+        if ordered and not fair:
+            fragment, bound = batch.chosen_by_order(), _NEVER
+        else:
+            fragment, bound = _choose(batch, fair=fair)
         if fragment.pc >= stop:
             batch.fragments.append(fragment)
             return
@@ -67,7 +76,7 @@ def run_fragments(batch: Batch, program: Program, stop: int) -> None:
             return
 
 
-def _only_at_barriers(batch: Batch, program: Program) -> bool:
+def _only_at_barriers(batch: Batch, program: Code) -> bool:
     """Whether a part of a batch can go no further, since block barriers belong to the whole."""
     return all(program.instructions[fragment.pc // INSTRUCTION_BYTES].opcode == "BAR" for fragment in batch.fragments)
 
@@ -104,7 +113,7 @@ def _merge(batch: Batch, into: Fragment, other: Fragment) -> bool:
     return True
 
 
-def _run_fragment(batch: Batch, fragment: Fragment, program: Program, bound: int, most: int) -> int:
+def _run_fragment(batch: Batch, fragment: Fragment, program: Code, bound: int, most: int) -> int:
     """Run one fragment until it is parked, reaches ``bound``, or took ``most`` runs; returns how many it took."""
     batch.mask = fragment.mask
     batch.write_mask = None if batch.quiet else fragment.mask
@@ -135,7 +144,7 @@ def _run_fragment(batch: Batch, fragment: Fragment, program: Program, bound: int
     return count
 
 
-def _execute(batch: Batch, run: Run, program: Program) -> None:
+def _execute(batch: Batch, run: StraightCode, program: Code) -> None:
     step = None
     try:
         for step in run.steps:
@@ -145,12 +154,15 @@ def _execute(batch: Batch, run: Run, program: Program) -> None:
             location = program.location(run.first + run.steps.index(step))
             raise type(error)(str(error), location) from None
         raise
+    except NotCovered as reason:  # of an operand that has no value to read
+        number = run.first + (run.steps.index(step) if step is not None else 0)
+        raise program.unknown(number, str(reason)) from None
     except (FloatingPointError, ValueError, IndexError, TypeError, KeyError, AttributeError) as error:
         number = run.first + (run.steps.index(step) if step is not None else 0)
         raise EmulationError(f"the emulator failed on an instruction ({error!r})", program.location(number)) from error
 
 
-def _endless(batch: Batch, program: Program, run: Run) -> InstructionLimitError:
+def _endless(batch: Batch, program: Code, run: StraightCode) -> InstructionLimitError:
     limit = batch.launch.options.instruction_limit
     where = first_lane(batch, batch.mask)
     place = lane_location(batch, program.instructions[run.last - 1], where)
@@ -159,7 +171,7 @@ def _endless(batch: Batch, program: Program, run: Run) -> InstructionLimitError:
     )
 
 
-def _deadlock(batch: Batch, program: Program) -> BarrierDeadlockError:
+def _deadlock(batch: Batch, program: Code) -> BarrierDeadlockError:
     """Nothing can run: name what the waiting lanes wait for."""
     for number, barrier in batch.block_barriers.items():
         for pc, mask, _ in barrier.waits:
@@ -178,8 +190,11 @@ def _deadlock(batch: Batch, program: Program) -> BarrierDeadlockError:
             return BarrierDeadlockError(message, code_location(batch.launch.kernel, instruction, block, thread))
     for wait in batch.waits:
         phase = wait.slot == PHASE_SLOT
-        instruction = program.instructions[wait.pc // INSTRUCTION_BYTES - (not phase)]
-        place = lane_location(batch, instruction, first_lane(batch, wait.mask))
+        number, where = wait.pc // INSTRUCTION_BYTES - (not phase), first_lane(batch, wait.mask)
+        if program.instructions[number].source is None:
+            caller = call_site(batch, wait.pc, where)
+            number = number if caller is None else caller
+        place = lane_location(batch, program.instructions[number], where)
         what = (
             "an mbarrier's phase is never completed" if phase else "lanes of a warp wait for others that can never come"
         )

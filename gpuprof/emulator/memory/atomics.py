@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.contract import WARP, Step
+from gpuprof.emulator.contract import WARP, Decoded, NotCovered, Step
 from gpuprof.emulator.memory.addresses import GlobalPlace, memory_operand, wide_address
 from gpuprof.emulator.memory.atomic_operations import Operation, choose_operation, update, vector_operation
 from gpuprof.emulator.memory.global_access import GlobalCount, take_source
-from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.sass.model import Operand, OperandKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.state.lane_state import LaneState
+    from gpuprof.emulator.contract import LaneState
 
     Array = NDArray[Any]
 
@@ -33,7 +32,7 @@ class AtomicForm:
 
     def __init__(self, decoded: Decoded) -> None:
         operands = decoded.operands
-        place = next(number for number, operand in enumerate(operands) if operand.kind is OperandKind.MEMORY)
+        place = operands.index(decoded.operand(OperandKind.MEMORY))
         results = [operand for operand in operands[:place] if operand.kind not in _PREDICATES]
         self.done = [operand for operand in operands[:place] if operand.kind in _PREDICATES and not operand.is_zero]
         self.target: Operand | None = results[0] if results and not results[0].is_zero else None

@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.contract import WARP, Step
+from gpuprof.emulator.contract import WARP, Decoded, Step
 from gpuprof.emulator.counting.pattern_memo import PatternMemo, count_sectors
 from gpuprof.emulator.memory.addresses import WindowPlace, access_width, memory_operand, narrow_address
 from gpuprof.emulator.memory.global_access import put, take_source
-from gpuprof.emulator.semantics.base import Decoded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.state.lane_state import LaneState
+    from gpuprof.emulator.contract import LaneState
 
     Array = NDArray[Any]
     Int64 = NDArray[np.int64]
@@ -62,7 +61,7 @@ def load(decoded: Decoded, index: int) -> Step:
     """LDL in every width."""
     instruction = decoded.instruction
     width, signed = access_width(instruction)
-    target, address = instruction.operands[0], narrow_address(memory_operand(instruction))
+    target, address = decoded.operands[0], narrow_address(memory_operand(instruction))
     place, counting = WindowPlace(instruction, width, "read", "local"), LocalCount(index, width)
 
     def execute(lanes: LaneState) -> None:
@@ -78,7 +77,7 @@ def store(decoded: Decoded, index: int) -> Step:
     """STL in every width."""
     instruction = decoded.instruction
     width, _ = access_width(instruction)
-    source, address = instruction.operands[-1], narrow_address(memory_operand(instruction))
+    source, address = decoded.operands[-1], narrow_address(memory_operand(instruction))
     place, counting = WindowPlace(instruction, width, "write", "local"), LocalCount(index, width)
 
     def execute(lanes: LaneState) -> None:

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.semantics.base import Decoded
+from gpuprof.emulator.contract import Decoded
 from gpuprof.sass.model import Operand, OperandKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.contract import Step
-    from gpuprof.emulator.state.lane_state import LaneState
+    from gpuprof.emulator.contract import LaneState, Step
 
     Array = NDArray[Any]
 
@@ -35,8 +34,7 @@ def specialise(decoded: Decoded) -> Step | None:
 
 def _sum(decoded: Decoded, *, carries: bool) -> Step | None:
     """``IADD3 Rd, Pu, a, b, RZ`` and ``IADD3.X Rd[, Pu], a, b, RZ, Pp, !PT``."""
-    operands = list(decoded.operands)
-    result = operands.pop(0)
+    result, operands = decoded.operands[0], list(decoded.operands[1:])
     outs = _take_predicates(operands)
     ins = _take_predicates(operands, last=True)
     terms = [operand for operand in operands if not operand.is_zero or operand.invert]

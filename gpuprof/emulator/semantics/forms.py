@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpuprof.emulator.contract import Parts
 from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.sass.model import Operand, OperandKind
 
@@ -31,10 +33,10 @@ for _constant in (TRUE, FALSE):
 class Form:
     """Operands by their role: results first (register, then predicates), sources, predicates read."""
 
-    results: tuple[Operand, ...]
-    predicate_results: tuple[Operand, ...]
-    sources: tuple[Operand, ...]
-    predicates: tuple[Operand, ...]
+    results: Parts[Operand]
+    predicate_results: Parts[Operand]
+    sources: Parts[Operand]
+    predicates: Parts[Operand]
 
     @property
     def result(self) -> Operand:
@@ -54,16 +56,16 @@ def arithmetic_form(insn: Decoded) -> Form:
     count = len(sources)
     while count and is_predicate(sources[count - 1]):
         count -= 1
-    return Form((rest[0],), before + behind, sources[:count], sources[count:])
+    return Form(rest[:1], Parts(before + behind), sources[:count], sources[count:])
 
 
 def comparison_form(insn: Decoded, sources: int = 2) -> Form:
     """``Pu, Pv, sources..., predicates read...``."""
     results, rest = _leading_predicates(insn.operands)
-    return Form((), results, rest[:sources], rest[sources:])
+    return Form(Parts(), results, rest[:sources], rest[sources:])
 
 
-def _leading_predicates(operands: tuple[Operand, ...]) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
+def _leading_predicates(operands: Parts[Operand]) -> tuple[Parts[Operand], Parts[Operand]]:
     count = 0
     while count < len(operands) and is_predicate(operands[count]):
         count += 1
@@ -160,3 +162,12 @@ def set_comparison(lanes: Lanes, form: Form, how: str, result: NDArray[Any]) -> 
         lanes.set_predicate(second, combine(lanes, how, ~result, other))
     if first is not None:
         lanes.set_predicate(first, positive)
+
+
+def extremum(lanes: Lanes, form: Form, values: list[NDArray[Any]]) -> NDArray[Any]:
+    """The minimum where the instruction's predicate is true, else the maximum."""
+    choose = form.predicates[0]
+    if choose.is_zero:
+        return reduce(np.maximum if choose.negate else np.minimum, values)
+    smallest: Bool = lanes.predicate(choose)
+    return np.where(smallest, reduce(np.minimum, values), reduce(np.maximum, values))
