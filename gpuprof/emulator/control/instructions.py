@@ -11,33 +11,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.contract import Step
+from gpuprof.emulator.contract import Batch, Decoded, Fragment, NotCovered, Step, Terminator, Waiting
 from gpuprof.emulator.control import barriers
 from gpuprof.emulator.control.barriers import (
     GROUP_SLOT,
     PARKED,
     PHASE_SLOT,
     WARPSYNC_SLOT,
-    Batch,
-    Fragment,
-    Waiting,
     ballot,
 )
 from gpuprof.emulator.memory import transaction_barriers
-from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.emulator.state.faults import first_lane, lane_location
-from gpuprof.emulator.state.operands import FALSE, TRUE, scalar
+from gpuprof.emulator.state.operands import FALSE, TRUE, bound, scalar
 from gpuprof.errors import DeviceAssertError, InstructionLimitError
 from gpuprof.sass.model import Operand, OperandKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.program import Site
+    from gpuprof.emulator.contract import Site
 
     Bool = NDArray[np.bool_]
 
-Terminator = Callable[[Batch, Fragment], int]
 Condition = Callable[[Batch], "Bool"]
 
 _PREDICATES = (OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE)
@@ -46,10 +41,7 @@ _REGISTERS = (OperandKind.REGISTER, OperandKind.UNIFORM)
 
 def _guard(decoded: Decoded) -> Condition | None:
     predicate = decoded.instruction.predicate
-    if predicate is None:
-        return None
-    read: Condition = predicate.__dict__["read_predicate"]
-    return read
+    return None if predicate is None else bound(predicate).read_predicate
 
 
 def _split(batch: Batch, fragment: Fragment, condition: Bool) -> tuple[Bool, Bool, int]:
@@ -80,7 +72,7 @@ def branch(decoded: Decoded, site: Site) -> Terminator:
         return _branch_on_convergence(decoded, site)
     target, guard = site.target(decoded.operands[-1]), _guard(decoded)
     second = [operand for operand in decoded.operands[:-1] if operand.kind in _PREDICATES]
-    extra = second[0].__dict__["read_predicate"] if second else None
+    extra = bound(second[0]).read_predicate if second else None
     if guard is None and extra is None:
         return _jump(decoded, site, target)
     voted = "ANY" if decoded.has("ANY") else "ALL" if decoded.has("ALL") else ""
@@ -206,7 +198,7 @@ def _scatter(batch: Batch, fragment: Fragment, site: Site, mask: Bool, targets: 
     spread, enabled = np.broadcast_arrays(targets, mask)
     places = np.unique(spread[enabled]).tolist()
     if len(places) == 1 and mask is batch.mask:
-        return site.enter(batch, fragment, places[0])
+        return _enter(batch, site, places[0])
     _count_repeats(batch, site, np.stack([np.logical_and(enabled, spread == place).sum(axis=2) for place in places]))
     first = np.where(enabled, spread, places[-1]).min(axis=2, keepdims=True)
     lowest = np.logical_and(enabled, spread == first)
@@ -214,10 +206,18 @@ def _scatter(batch: Batch, fragment: Fragment, site: Site, mask: Bool, targets: 
     for place in places:
         part = np.logical_and(enabled, spread == place)
         old, batch.mask, batch.write_mask = (batch.mask, batch.write_mask), part, part
-        pc = site.enter(batch, fragment, place)
+        pc = _enter(batch, site, place)
         batch.mask, batch.write_mask = old
         batch.push(pc, part, fragment.steps)
     return PARKED
+
+
+def _enter(batch: Batch, site: Site, pc: int) -> int:
+    """Go to a computed program counter: code, or a function of the device runtime."""
+    if site.holds(pc):
+        return pc
+    where = first_lane(batch, batch.mask)
+    return batch.launch.runtime.call(batch, pc, lane_location(batch, site.instruction, where))
 
 
 def _count_repeats(batch: Batch, site: Site, lanes: NDArray[Any]) -> None:
