@@ -55,10 +55,9 @@ def _expression(value: Any) -> Any:
 def _size(value: Any) -> Any:
     items = value if isinstance(value, list) else [value]
     for item in items:
-        whole = isinstance(item, float) and item.is_integer()
-        if isinstance(item, bool) or not (whole or isinstance(item, (int, str))):
-            raise _must_be("an integer, an expression, or a list of them", item)
-    whole_items = [int(item) if isinstance(item, float) else item for item in items]
+        if isinstance(item, bool) or not isinstance(item, (int, float, str)):
+            raise _must_be("a number, an expression, or a list of them", item)
+    whole_items = [int(item) if isinstance(item, float) and item.is_integer() else item for item in items]
     return _not_empty(whole_items if isinstance(value, list) else whole_items[0])
 
 
@@ -148,7 +147,7 @@ def _or_list(kinds: list[str]) -> dict[str, Any]:
 
 
 Expr = Annotated[Any, BeforeValidator(_expression), WithJsonSchema(_EXPRESSION_SCHEMA)]
-Size = Annotated[Any, BeforeValidator(_size), WithJsonSchema(_or_list(["integer", "string"]))]
+Size = Annotated[Any, BeforeValidator(_size), WithJsonSchema(_or_list(["number", "string"]))]
 Param = Annotated[Any, BeforeValidator(_parameter), WithJsonSchema(_or_list(["number", "string", "boolean"]))]
 Dimensions = Annotated[Any, BeforeValidator(_dimensions), WithJsonSchema(_or_list(["integer", "number", "string"]))]
 Shape = Annotated[Any, BeforeValidator(_shape), WithJsonSchema(_or_list(["integer", "number", "string"]))]
@@ -208,6 +207,24 @@ Argument = Annotated[
 FillValue = Annotated[Annotated[RandomFill, Tag("mapping")] | Annotated[_PlainFill, Tag("plain")], _MAPPING_OR_PLAIN]
 
 
+class UnorderedModel(Model):
+    """An output of which only the first elements count, in any order."""
+
+    count: Name = Field(description="the output whose first element says how many; it is checked as well")
+
+
+def _unordered(value: Any) -> Any:
+    if value not in (True, False, "set"):
+        raise _must_be("true, set, or {count: an output}", value)
+    return value
+
+
+_PlainUnordered = Annotated[Any, BeforeValidator(_unordered), WithJsonSchema({"enum": [True, False, "set"]})]
+UnorderedValue = Annotated[
+    Annotated[UnorderedModel, Tag("mapping")] | Annotated[_PlainUnordered, Tag("plain")], _MAPPING_OR_PLAIN
+]
+
+
 class BufferModel(Model):
     """One array in device memory."""
 
@@ -220,6 +237,11 @@ class BufferModel(Model):
     )
     output: bool = Field(False, description="the kernel writes it, and it is checked; without `fill` it is poisoned")
     scratch: bool = Field(False, description="room for launches between one another; never checked")
+    unordered: UnorderedValue = Field(
+        False,
+        description="an output in any order: `true` sorts both sides before comparing, `set` also ignores repeated "
+        "values, `{count: n}` sorts the first n[0] elements and leaves the rest unchecked",
+    )
 
 
 _PlainReference = Annotated[str, BeforeValidator(_variant_name)]
@@ -318,12 +340,20 @@ Expect = Annotated[
 ]
 
 
+class SuppressionModel(Model):
+    """A finding of `gpuprof sanitize` that is known and shall not be told."""
+
+    lines: list[int] = Field(description="its source lines: [12, 15], or [12]", min_length=1, max_length=2)
+    kernel: str | None = Field(None, description="only in this kernel")
+    why: str = Field("", description="why it may stay")
+
+
 class ExperimentModel(Model):
     """An experiment of gpuprof: buffers, sizes, a reference and variants."""
 
     name: str | None = Field(None, description="the experiment's name (default: the file's)", min_length=1)
     description: str = Field("", description="one line, shown by `gpuprof configs`")
-    sizes: dict[Name, Size] = Field({}, description="problem sizes; a list expands every variant over its values")
+    sizes: dict[Name, Size] = Field({}, description="problem sizes, any numbers; a list expands every variant")
     iters: Annotated[int, Field(ge=1)] | None = Field(None, description="timed launches; without it, noise decides")
     defaults: DefaultsModel | None = Field(None, description="source, block, flags and the like for all that give none")
     buffers: dict[Name, BufferModel] = Field({}, description="arrays in device memory, by name")
@@ -339,7 +369,23 @@ class ExperimentModel(Model):
     flags: Words = Field([], description="nvcc flags for every variant")
     include: Words = Field([], description="include folders, relative to this file")
     variants: dict[Label, VariantModel] = Field(description="what is compared, by name", min_length=1)
-    expect: Expect = Field([], description="what must hold of the results")
+    expect: Expect = Field([], description="what must hold of the results; `race: [12, 15]` is a race that is known")
+    known_races: list[list[int]] = Field([], description="as `race` of `expect`: pairs of lines", exclude=True)
+    suppress: list[SuppressionModel] = Field([], description="findings of `gpuprof sanitize` that are known")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_races(cls, data: Any) -> Any:
+        """``expect: {race: [12, 15]}`` or ``{race: [[12, 15], [20, 31]]}`` is no expectation of a variant."""
+        expect = data.get("expect") if isinstance(data, dict) else None
+        if not isinstance(expect, dict) or "race" not in expect or "race" in (data.get("variants") or {}):
+            return data
+        races = expect["race"]
+        if not isinstance(races, list) or not races:
+            return data
+        pairs = races if all(isinstance(each, list) for each in races) else [races]
+        rest = {key: value for key, value in expect.items() if key != "race"}
+        return {**data, "expect": rest or [], "known_races": pairs}
 
 
 def json_schema() -> dict[str, Any]:

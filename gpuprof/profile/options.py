@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
+from gpuprof.device.jobs import TimingProtocol
+
 #: Thread instructions of one launch above which the emulator runs a sample of the grid's blocks.
 EMULATE_BUDGET = 100_000_000
 #: Instructions of one warp above which the emulator calls a launch endless. No bundled experiment has a warp with a
@@ -43,7 +45,7 @@ def row_settings(options: RunOptions) -> tuple[object, ...]:
 class TimingOptions:
     """How kernels are timed. ``iters`` fixes the number of samples; None leaves it to the stopping rule."""
 
-    protocol: str = "cold"  #: ``cold`` or ``warm``
+    protocol: TimingProtocol = "cold"  #: ``cold`` or ``warm``
     batch: int = option(1, "Timing", "Launches per sample, for kernels under 10 us.", minimum=1)
     iters: int | None = option(None, "Timing", "Samples per variant  [default: the YAML's, else by noise]", minimum=1)
     min_time: float = option(0.1, "Timing", "Minimum seconds of kernel time per variant.", minimum=0)

@@ -22,7 +22,7 @@ from gpuprof.profile.counting import counters_of, step_counters
 from gpuprof.profile.messages import Check, Checked, Done, Drop, Load, Open, Opened, Sample, Sampled, Support
 from gpuprof.profile.verification.cache import WRITTEN_SUFFIX, Comparer, Comparison
 from gpuprof.profile.verification.compare import OutputCheck, summarize, unchecked
-from gpuprof.profile.verification.coverage import limits_of, shortfall
+from gpuprof.profile.verification.coverage import limits_of, orderings_of, shortfall
 from gpuprof.profile.verification.precision import Precision, precision_of
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ class Worker:
         return self._session
 
     def _is_lost(self) -> bool:
-        return self._session is not None and bool(getattr(self._session.device, "lost", False))
+        return self._session is not None and self._session.device.lost
 
     def _open(self, request: Open) -> Opened:
         device = open_device(
@@ -89,8 +89,9 @@ class Worker:
         return Opened(device.description)
 
     def _support(self, request: Support) -> Done:
-        device: Any = self.session.device
-        device.support = request.cubin
+        kernels = self.session.device.capabilities.support
+        if kernels is not None:
+            kernels.support = request.cubin
         return Done()
 
     def _check(self, request: Check) -> Checked:
@@ -107,7 +108,11 @@ class Worker:
             started = time.monotonic()
             counted = self._pass(job, request.poison)
             seconds = time.monotonic() - started
-            damage = damage or self.session.damage(job)
+            orders = (f"step {each.step} " if len(counted) > 1 else "" for each in counted)
+            order = (
+                head + each.counters.order for head, each in zip(orders, counted, strict=True) if each.counters.order
+            )
+            damage = damage or self.session.damage(job) or next(order, None)
             coverage = self.session.coverage(job, counted)
             found = self._compare(request, seed, coverage)
             parts += found.checks
@@ -129,15 +134,19 @@ class Worker:
         names = [spec.name for spec in job.buffers if spec.output]
         limits = limits_of(job, coverage, frozenset(names if request.is_reference else references))
         restricted = any(limit.written is not None or limit.unwritten is not None for limit in limits.values())
+        orderings = orderings_of(job, references)
         if not request.save and not restricted:
-            known = self._comparer.recall(request, references, names, partial(self.session.holds_bytes, job))
+            holds = partial(self.session.holds_bytes, job)
+            known = self._comparer.recall(request, references, names, holds, orderings)
             if known is not None:
                 return known
         outputs = self.session.outputs(job)
+        orderings = orderings_of(job, references, outputs)
         if request.save:
             save_outputs(outputs, {name: limit.written for name, limit in limits.items()}, request.save[seed])
         sums = request.sums[seed] if request.sums else {}
-        return self._comparer.compare(request, references, outputs, limits, sums, partial(self._precision, job))
+        precision = partial(self._precision, job)
+        return self._comparer.compare(request, references, outputs, limits, sums, precision, orderings)
 
     def _precision(self, job: Job, dtype: str) -> Precision | None:
         """What the kernels of a job compute in; None where their machine code cannot be read."""
