@@ -54,7 +54,7 @@ class Worker:
         try:
             return self._handlers[type(message)](message)
         except GpuprofError as error:
-            return Failure(type(error).__name__, str(error), self._is_lost())
+            return Failure.of(error, fatal=self._is_lost())
         except MemoryError as error:
             return Failure("LaunchError", f"the host ran out of memory: {error}", False)
 

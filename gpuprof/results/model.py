@@ -219,6 +219,7 @@ class Result:
     ncu: Counters | None = None  #: when both devices counted
     verification: Verification | None = None
     modelled: Mapping[str, Number] = field(default_factory=dict)
+    values: Mapping[str, Number] = field(default_factory=dict)  #: the YAML's own, by name
     work_flop: float | None = None
     work_bytes: float | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
@@ -254,6 +255,7 @@ class Run:
     complete: bool = True
     expectations: tuple[ExpectationOutcome, ...] = ()
     notes: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()  #: the YAML's: which columns its table shows
     identifier: str = ""
     schema_version: int = SCHEMA_VERSION
 
