@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gpuprof.device.jobs import HostCall, HostScalar
+from gpuprof.errors import CodeLocation
 from gpuprof.isa.machine import Dim3
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Launch:
     arguments: tuple[LaunchArgument, ...]
     whole: bool = False
     poison: int = 0xFF
+    unset: tuple[Handle, ...] | None = None  #: buffers of which reads before any store are looked for, where possible
     outputs: tuple[Handle, ...] = ()  #: buffers whose coverage by a sample of blocks is of interest
     reorders: bool = False  #: look whether the result depends on the order of warps, where the device can
 
@@ -106,6 +108,8 @@ class LaunchCounters:
     warnings: tuple[str, ...] = ()  #: what the counting cost, or cannot say
     #: Of a sample: by the identifier of an output, how many bytes the whole grid would have stored to (estimated)
     expected_bytes: Mapping[int, float] = field(default_factory=dict)
+    #: By the identifier of a buffer of ``Launch.unset``: where bytes were read first that no store had reached
+    unset_reads: Mapping[int, CodeLocation] = field(default_factory=dict)
 
     @property
     def scaled(self) -> bool:
@@ -241,6 +245,10 @@ class Device(Protocol):
 
     def poison(self, handle: Handle, byte: int) -> None:
         """Set every byte of a buffer that holds nothing: on a device that knows what was stored, none of it is."""
+        ...
+
+    def set_variable(self, cubin: Path, symbol: str, content: Handle) -> None:
+        """Copy all of ``content`` to the variable ``symbol`` (mangled) of a cubin, for the launches that follow."""
         ...
 
     def launch(self, launch: Launch) -> LaunchCounters | None:

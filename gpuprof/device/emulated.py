@@ -125,6 +125,11 @@ class EmulatedDevice:
         """Per byte: whether a launch since the last ``poison`` or ``write`` stored there."""
         return self._arena.written_bytes(self._address(handle), handle.nbytes)
 
+    def set_variable(self, cubin: Path, symbol: str, content: Handle) -> None:
+        """Copy all of ``content`` to a variable of the code; raises KernelNotFoundError for one that is not there."""
+        data = self._arena.view(self._address(content), content.nbytes).tobytes()
+        self._module(cubin).set_variable(symbol, data)
+
     def launch(self, launch: Launch) -> LaunchCounters:
         """Execute the kernel: the whole grid, or a sample of its blocks when the budget says so."""
         from gpuprof.emulator.engine import emulate
@@ -136,7 +141,10 @@ class EmulatedDevice:
         values = [self._argument(argument) for argument in launch.arguments]
         order = self._order_dependence(module, launch) if launch.reorders else None
         watched = tuple((self._address(handle), handle.nbytes) for handle in launch.outputs)
-        options = replace(self._options, poison=launch.poison * 0x01010101, watched=watched)
+        unset = None if launch.unset is None else tuple((self._address(each), each.nbytes) for each in launch.unset)
+        options = replace(self._options, poison=launch.poison * 0x01010101, watched=watched, unset=unset)
+        if unset is not None:
+            options = replace(options, threads=1)  # what was found stays in the process that looked
         report = emulate(
             image,
             self._arena,
@@ -150,6 +158,7 @@ class EmulatedDevice:
         return replace(
             _launch_counters(image, report),
             order=order or "",
+            unset_reads={(launch.unset or ())[at].identifier: place for at, place in report.unset_reads.items()},
             expected_bytes={handle.identifier: count for handle, count in expected},
         )
 

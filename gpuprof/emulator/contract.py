@@ -458,6 +458,14 @@ class DeviceRuntime(Protocol):
         ...
 
 
+class UnsetReads(Protocol):
+    """Looks for loads of what nobody stored: ``found`` has the first by position of the buffer."""
+
+    found: dict[int, CodeLocation]
+
+    def look(self, lanes: LaneState, instruction: Instruction, offsets: NDArray[np.int64], width: int) -> None: ...
+
+
 class LaunchContext(Protocol):
     """One launch as all its batches see it."""
 
@@ -475,6 +483,7 @@ class LaunchContext(Protocol):
     local_bytes: int
     thread_values: dict[str, Array]
     atomic_lock: Lock
+    unset_reads: UnsetReads | None
 
     @property
     def program(self) -> Code: ...

@@ -266,5 +266,6 @@ def _report(image: KernelImage, context: LaunchContext, strata: list[_Stratum], 
         blocks_total=total,
         per_instruction=per_instruction if context.options.per_instruction else (),
         printed=context.runtime.text,
+        unset_reads={} if context.unset_reads is None else dict(context.unset_reads.found),
         warnings=doubts(image.arch, (image.program.instructions[index] for index in lines)),
     )

@@ -19,13 +19,13 @@ from pathlib import Path
 from gpuprof.device.clocks import sharing_note
 from gpuprof.device.gpu_lock import GpuLocks
 from gpuprof.device.process import ChildProcess
-from gpuprof.errors import BuildError
+from gpuprof.errors import ArgumentMismatchError, BuildError
 from gpuprof.experiment.model import Experiment, KernelStep, Variant
 from gpuprof.experiment.naming import select_all, without_counterpart
 from gpuprof.profile import result_rows
 from gpuprof.profile.background import in_background
 from gpuprof.profile.building import BuildsEnded, BuildStage, VariantBuilt
-from gpuprof.profile.built_variant import ArgumentMismatchError, BuiltVariant, fingerprint, same_code_key
+from gpuprof.profile.built_variant import BuiltVariant, fingerprint, same_code_key
 from gpuprof.profile.checkpoint import Checkpoint, earlier_results, journal_path, still_holds
 from gpuprof.profile.code_facts import CodeFacts
 from gpuprof.profile.code_reading import CodeRead, CodeReader
@@ -318,10 +318,11 @@ class _Conductor:
         self._code_keys[event.label] = same_code_key(built, codes)
         step = built.variant.main_step
         self._rows[event.label] = result_rows.with_steps_code(self._rows[event.label], event.facts)
-        self._add_code(event.label, None if step is None else event.facts.get(step.name))
+        symbols = frozenset(name for name, buffer in built.variant.buffers.items() if buffer.symbol)
+        self._add_code(event.label, None if step is None else event.facts.get(step.name), symbols)
 
-    def _add_code(self, label: str, facts: CodeFacts | None) -> None:
-        self._rows[label] = result_rows.with_code(self._rows[label], facts)
+    def _add_code(self, label: str, facts: CodeFacts | None, symbols: frozenset[str] = frozenset()) -> None:
+        self._rows[label] = result_rows.with_code(self._rows[label], facts, symbols)
         if label in self._executed:
             self._finish(self._rows[label])
 

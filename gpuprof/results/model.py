@@ -193,6 +193,7 @@ class Verification:
     output_sha256: Mapping[str, str] = field(default_factory=dict)
     never_written: int = 0
     where_unwritten: str = ""
+    read_unset: str = ""  #: of a wrong output: buffers that were read before anything was stored to them, and where
     notes: tuple[str, ...] = ()  #: what the check cannot see: a tolerance wider than a term
 
 
