@@ -23,12 +23,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast
+
+import numpy as np
 
 from gpuprof.sass.model import Instruction, Operand
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     U32 = NDArray[np.uint32]
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
     F32 = NDArray[np.float32]
     F64 = NDArray[np.float64]
     Bool = NDArray[np.bool_]
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 class Lanes(Protocol):
@@ -94,6 +98,39 @@ class Lanes(Protocol):
 
 
 Execute = Callable[[Lanes], None]
+
+
+class Symbolic:
+    """A value that a translator records instead of computing it (``emulator.compiled``)."""
+
+    def apply(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
+        """The translation of a ``primitive`` on these arguments."""
+        raise NotImplementedError
+
+    def contiguous(self) -> Any:
+        """The value itself: only arrays have a layout."""
+        raise NotImplementedError
+
+
+def primitive(name: str) -> Callable[[Function], Function]:
+    """Mark a function of arrays that a translator replaces as a whole, since its steps depend on the data."""
+
+    def mark(function: Function) -> Function:
+        @wraps(function)
+        def call(*arguments: Any, **options: Any) -> Any:
+            for argument in arguments:
+                if isinstance(argument, Symbolic):
+                    return argument.apply(name, arguments, options)
+            return function(*arguments, **options)
+
+        return cast("Function", call)
+
+    return mark
+
+
+def contiguous(value: Any) -> Any:
+    """An array whose bytes follow each other, for views of another width."""
+    return value.contiguous() if isinstance(value, Symbolic) else np.ascontiguousarray(value)
 
 
 @dataclass(frozen=True)

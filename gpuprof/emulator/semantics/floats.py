@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.semantics.base import Decoded, Execute, semantics
+from gpuprof.emulator.semantics.base import Decoded, Execute, primitive, semantics
 from gpuprof.emulator.semantics.forms import (
     BOOLEANS,
     allow,
@@ -141,6 +141,7 @@ HALFWAY = np.iinfo(np.int64).min  #: those bits when they are exactly half a pla
 DENORMAL_KEYS = np.uint32(0x00FFFFFF)
 
 
+@primitive("fused")
 def fused(a: F32, b: F32, c: F32) -> F32:
     """a * b + c rounded once to nearest even.
 
