@@ -8,6 +8,7 @@ A message says what happened, the value, the limit, and the repair. The command 
     GpuprofError                     1
     ├── UsageError                   2   the command line is wrong
     │   └── ConfigError              2   the YAML is wrong: every mistake with file, line and key
+    ├── UnreadableFileError          2   a file of the user's that is missing, special, or too large
     ├── ExpressionError              2   an expression of the YAML cannot be evaluated
     ├── MissingToolError             3   nvcc, nvdisasm, cuobjdump, ncu ... was not found
     ├── MissingDeviceError           3   no GPU, no driver, or no pycuda
@@ -17,10 +18,12 @@ A message says what happened, the value, the limit, and the repair. The command 
     ├── LaunchError                  1   a launch failed or faulted, on the GPU or on the emulator
     │   ├── LaunchTimeoutError       1   a launch took longer than --launch-timeout
     │   ├── DeviceMemoryError        1   out of device memory: asked for, free
+    │   ├── LaunchLimitError         1   a launch that the hardware refuses: more of something than a block has
     │   └── EmulationError           1   the emulator stopped the kernel; carries where
     │       ├── UnknownInstructionError
     │       ├── MemoryFaultError     out of bounds, misaligned, or an address that no buffer owns
     │       ├── BarrierDeadlockError
+    │       ├── BarrierRuleError     a __syncthreads() that some threads go round, or two at once
     │       ├── InstructionLimitError
     │       └── DeviceAssertError    assert() in the kernel, or a trap
     ├── ProfilerError                1   ncu ran and failed
@@ -44,6 +47,12 @@ class UsageError(GpuprofError):
     exit_code = 2
 
 
+class UnreadableFileError(GpuprofError):
+    """A file that the user named is missing, not a regular file, or larger than is sensible."""
+
+    exit_code = 2
+
+
 @dataclass(frozen=True)
 class ConfigProblem:
     """One mistake in a YAML file: where it is, and a sentence that says what was expected."""
@@ -61,9 +70,15 @@ class ConfigProblem:
 class ConfigError(UsageError):
     """The YAML is wrong; holds all the mistakes of the file at once."""
 
+    #: So many mistakes are printed at most.
+    MAX_SHOWN = 100
+
     def __init__(self, problems: tuple[ConfigProblem, ...]) -> None:
         self.problems = problems
-        super().__init__("\n".join(str(problem) for problem in problems))
+        lines = [str(problem) for problem in problems[: self.MAX_SHOWN]]
+        if len(problems) > self.MAX_SHOWN:
+            lines.append(f"... and {len(problems) - self.MAX_SHOWN:,} more mistakes")
+        super().__init__("\n".join(lines))
 
 
 class ExpressionError(GpuprofError):
@@ -108,6 +123,10 @@ class LaunchError(GpuprofError):
 
 class LaunchTimeoutError(LaunchError):
     """A launch did not end within --launch-timeout."""
+
+
+class LaunchLimitError(LaunchError):
+    """A launch that the hardware refuses; the message gives the limit and the value."""
 
 
 class DeviceMemoryError(LaunchError):
@@ -157,6 +176,10 @@ class MemoryFaultError(EmulationError):
 
 class BarrierDeadlockError(EmulationError):
     """A barrier that part of a block can never reach."""
+
+
+class BarrierRuleError(EmulationError):
+    """A barrier that threads of a block reach at different instructions, or that some of them go round."""
 
 
 class InstructionLimitError(EmulationError):

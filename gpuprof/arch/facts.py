@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuprof.errors import UsageError
+from gpuprof.isa.machine import MAX_BLOCK, MAX_GRID, WARP_LANES, Dim3
 
 _DATA = Path(__file__).parent / "data"
 _NAME = re.compile(r"(?:sm_|compute_)?(\d{2,3})[af]?|(\d{1,2})\.(\d)[af]?", re.IGNORECASE)
@@ -63,9 +64,9 @@ class ArchFacts:
     tensor_fp16_fma_per_clock: int
     products: tuple[Product, ...]
     sources: Mapping[str, str]
-    warp_size: int = 32
-    max_grid: tuple[int, int, int] = (2**31 - 1, 65535, 65535)
-    max_block: tuple[int, int, int] = (1024, 1024, 64)
+    warp_size: int = WARP_LANES
+    max_grid: Dim3 = MAX_GRID
+    max_block: Dim3 = MAX_BLOCK
 
     @property
     def max_warps_per_sm(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from collections.abc import Sequence
 
 import click
 
@@ -69,11 +70,11 @@ def cli() -> None:
     """
 
 
-def main() -> None:
+def main(arguments: Sequence[str] | None = None) -> None:
     """The console script: run a command, print a GpuprofError as one message, end with its exit code."""
     try:
         # outside standalone mode click hands an Exit's code back instead of raising it
-        code = cli.main(standalone_mode=False, prog_name="gpuprof")
+        code = cli.main(None if arguments is None else list(arguments), standalone_mode=False, prog_name="gpuprof")
         sys.exit(code if isinstance(code, int) else 0)
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
@@ -88,4 +89,9 @@ def main() -> None:
         sys.exit(error.exit_code)
     except BrokenPipeError:
         sys.stderr.close()
+        sys.exit(1)
+    except OSError as error:
+        if error.filename is None:
+            raise
+        click.echo(f"{click.style('error:', fg='red')} cannot use {error.filename}: {error.strerror}", err=True)
         sys.exit(1)

@@ -23,13 +23,16 @@ def command(config: str, settings: tuple[str, ...], arch: str | None, as_json: b
 
     CONFIG is a path or the name of a bundled experiment. Exit code 2 when something is wrong.
     """
-    from gpuprof.experiment import find_config, load
+    from gpuprof.arch import DEFAULT_ARCH
+    from gpuprof.device.choice import resolve_arch
+    from gpuprof.experiment import find_config
+    from gpuprof.experiment.naming import unpaired_note
     from gpuprof.experiment.overrides import parse_overrides
-    from gpuprof.toolchain.arch_choice import DEFAULT_ARCH, parse_arch
+    from gpuprof.results.expectations import load_experiment
 
-    chosen = parse_arch(arch) if arch else None
+    chosen = resolve_arch(arch) if arch else None
     overrides = parse_overrides(settings)
-    experiment = load(find_config(config), overrides=overrides, arch=chosen, default_arch=DEFAULT_ARCH)
+    experiment = load_experiment(find_config(config), overrides=overrides, arch=chosen, default_arch=DEFAULT_ARCH)
     if as_json:
         click.echo(json.dumps(as_data(experiment), indent=2))
         return
@@ -38,6 +41,8 @@ def command(config: str, settings: tuple[str, ...], arch: str | None, as_json: b
     console = make_console()
     console.print(variants_table(experiment))
     console.print(summary(experiment))
+    for note in unpaired_note(experiment.variants, experiment.baseline):
+        console.print(note)
 
 
 def summary(experiment: Experiment) -> str:

@@ -47,12 +47,13 @@ def command(config: str, **flags: Any) -> None:
     from gpuprof.report.counter_exports import AGREEMENT_EXPORTERS, COUNTER_EXPORTERS
     from gpuprof.report.counter_table import disagreements, render_agreement, render_counters
     from gpuprof.report.exports import write_text
+    from gpuprof.results.expectations import load_experiment
 
     targets = targets_of({name: flags[name] for name in ("json_file", "csv_file", "markdown_file")})
     compared = _compared(flags["compare"])
     overrides = parse_overrides(flags["overrides"])
     options = _options(flags, whole=compared)
-    experiment = experiments.load(experiments.find_config(config), overrides=overrides, arch=options.arch)
+    experiment = load_experiment(experiments.find_config(config), overrides=overrides, arch=options.arch)
     ncu = ncu_options_of(flags, wanted=compared)
     with make_observer(quiet=takes_stdout(targets)) as observer:
         run = _count(experiment, options, ncu, observer, compared)
@@ -77,8 +78,8 @@ def _compared(text: str | None) -> bool:
 
 
 def _options(flags: Mapping[str, Any], *, whole: bool) -> RunOptions:
+    from gpuprof.arch.spelling import parse_arch
     from gpuprof.profile.options import EMULATE_BUDGET, RunOptions
-    from gpuprof.toolchain.arch_choice import parse_arch
 
     budget = flags["emulate_budget"]
     return RunOptions(

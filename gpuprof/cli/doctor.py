@@ -13,7 +13,7 @@ import click
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from gpuprof.toolchain.checkup import Finding
+    from gpuprof.device.checkup import Finding
 
 EXIT_MISSING = 3
 _SIGNS = {"ok": ("✓", "green"), "missing": ("-", "red"), "warning": ("!", "yellow")}
@@ -40,7 +40,7 @@ def command(cuda_home: Path | None, cubin: Path | None, as_json: bool) -> None:
         from gpuprof.cli.doctor_emulator import report_coverage
 
         sys.exit(report_coverage(tools, cubin, as_json=as_json))
-    from gpuprof.toolchain.checkup import can_emulate, check_up
+    from gpuprof.device.checkup import can_emulate, check_up
 
     findings = check_up(tools)
     possible = can_emulate(findings)

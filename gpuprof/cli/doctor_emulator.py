@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,11 +30,12 @@ def report_coverage(tools: Toolchain, path: Path, *, as_json: bool) -> int:
 def _coverages(tools: Toolchain, path: Path) -> list[tuple[str, Coverage]]:
     from gpuprof.emulator.coverage import coverage
     from gpuprof.sass.parse import parse_disassembly
+    from gpuprof.system.cleanup import temporary_folder
     from gpuprof.toolchain.disasm import disassemble_text
     from gpuprof.toolchain.extract import extract_cubins
 
-    with tempfile.TemporaryDirectory(prefix="gpuprof-") as folder:
-        cubins = extract_cubins(tools, path, Path(folder))
+    with temporary_folder("gpuprof-") as folder:
+        cubins = extract_cubins(tools, path, folder)
         return [(cubin.name, coverage(parse_disassembly(disassemble_text(tools, cubin)))) for cubin in cubins]
 
 

@@ -10,11 +10,12 @@ from pathlib import Path
 import click
 
 from gpuprof import arch as architectures
+from gpuprof.arch import DEFAULT_ARCH
 from gpuprof.arch.facts import ArchFacts
 from gpuprof.arch.occupancy import Occupancy, occupancy
 from gpuprof.cli import occupancy_text
+from gpuprof.device.choice import resolve_arch
 from gpuprof.errors import UsageError
-from gpuprof.toolchain.arch_choice import DEFAULT_ARCH, parse_arch
 
 #: Assumed where nothing says how many registers a thread uses.
 DEFAULT_REGISTERS = 32
@@ -64,7 +65,7 @@ def command(
     gpuprof occupancy --block 256 --regs 64 --smem 16K --arch sm_90
     gpuprof occupancy --block 16x16 --kernel micro_gemm_4x4
     """
-    name = parse_arch(arch)
+    name = resolve_arch(arch)
     facts = architectures.get(name)
     if regs is not None and not 0 <= regs <= facts.max_registers_per_thread:
         raise UsageError(f"--regs {regs}: a thread has 0 to {facts.max_registers_per_thread} registers")

@@ -18,7 +18,7 @@ def command(device: str, stored: bool, as_json: bool, cuda_home: Path | None) ->
     from dataclasses import asdict
 
     from gpuprof.device.choice import choose_devices, parse_devices
-    from gpuprof.device.cuda_info import find_gpus
+    from gpuprof.device.gpus import find_gpus
     from gpuprof.device.opening import why_no_pycuda
     from gpuprof.errors import MissingDeviceError, UsageError
     from gpuprof.profile.peaks import measure_peaks, peaks_of, store_peaks

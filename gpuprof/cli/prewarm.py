@@ -19,7 +19,7 @@ def head_start(devices: tuple[str, ...]) -> Iterator[ChildProcess | None]:
     worker = ChildProcess(WORKER_MODULE)
     try:
         if not devices or devices[0] != "emulated":
-            from gpuprof.device.cuda_info import find_gpus
+            from gpuprof.device.gpus import find_gpus
             from gpuprof.profile.background import in_background
 
             in_background(find_gpus)

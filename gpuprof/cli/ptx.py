@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from gpuprof.toolchain.arch_choice import DEFAULT_ARCH
+from gpuprof.arch import DEFAULT_ARCH
 
 
 @click.command()
@@ -35,9 +35,9 @@ def command(
     gpuprof ptx gemm_tiled --kernel "gemm_tiled_kernel<float, 16>" --arch sm_90
     """
     from gpuprof.cli.kernel_target import find_target, read_defines
+    from gpuprof.device.choice import resolve_arch
     from gpuprof.errors import KernelNotFoundError, UsageError
     from gpuprof.toolchain import find_tools
-    from gpuprof.toolchain.arch_choice import parse_arch
     from gpuprof.toolchain.build import Builder
     from gpuprof.toolchain.model import BuildRequest
     from gpuprof.toolchain.nvcc import instance_of
@@ -46,7 +46,7 @@ def command(
     target = find_target(name, function)
     if target.source.suffix == ".cubin":
         raise UsageError(f"{target.source} is machine code and holds no PTX: give its .cu")
-    request = BuildRequest(target.source, target.kernel, parse_arch(arch), read_defines(defines), flags)
+    request = BuildRequest(target.source, target.kernel, resolve_arch(arch), read_defines(defines), flags)
     text = Builder(find_tools(cuda_home), ccbin=ccbin).ptx(request)
     if whole:
         click.echo(text, nl=False)

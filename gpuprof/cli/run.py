@@ -43,6 +43,7 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
 @click.option("--sass", is_flag=True, help="Add columns of machine-code facts.")
 @ncu_options
 @click.option("--check", is_flag=True, help="Exit with 1 when an expectation of the YAML does not hold.")
+@click.option("--no-lock", is_flag=True, help="Time although another gpuprof run is using the GPU.")
 @click.option("--resume", is_flag=True, help="Keep the rows of the last run that still hold; run the rest.")
 @click.option("--no-overlap", is_flag=True, help="Time only after all builds have ended.")
 @click.option("--no-history", is_flag=True, help="Do not store the run.")
@@ -83,12 +84,14 @@ def _run(
     from gpuprof.experiment.overrides import parse_overrides
     from gpuprof.profile.ncu.counters import count_with_ncu, require_ncu, with_ncu
     from gpuprof.profile.run import run_experiment
+    from gpuprof.results.expectations import load_experiment
 
     ncu = ncu_options_of(flags)
     path = experiments.find_config(config)
-    experiment = experiments.load(path, overrides=parse_overrides(flags["overrides"]), arch=options.arch)
+    experiment = load_experiment(path, overrides=parse_overrides(flags["overrides"]), arch=options.arch)
     if ncu is not None:
         require_ncu(experiment, options)
+    _keep_killed_run(path, flags)
     with make_observer(quiet=_writes_stdout(flags)) as observer:
         run = run_experiment(experiment, options, observer, worker)
         if ncu is not None and run.complete:
@@ -99,9 +102,9 @@ def _run(
 def _options(flags: Mapping[str, Any]) -> RunOptions:
     import sys
 
+    from gpuprof.arch.spelling import parse_arch
     from gpuprof.device.choice import parse_devices
     from gpuprof.profile.options import EMULATE_LIMIT, RunOptions, TimingOptions
-    from gpuprof.toolchain.arch_choice import parse_arch
 
     timing = TimingOptions(
         protocol="warm" if flags["warm"] else "cold",
@@ -123,6 +126,7 @@ def _options(flags: Mapping[str, Any]) -> RunOptions:
         build_timeout=flags["build_timeout"],
         launch_timeout=flags["launch_timeout"],
         overlap=not flags["no_overlap"],
+        lock=not flags["no_lock"],
         variants=flags["variants"],
         json=Path(json_file) if json_file not in (None, "-") else None,
         resume=flags["resume"],
@@ -184,6 +188,18 @@ def _store(run: Run, flags: Mapping[str, Any]) -> Run:
         if flags["history"]:
             raise
         return replace(run, notes=(*run.notes, f"The run was not stored: {error}"))
+
+
+def _keep_killed_run(config: Path, flags: Mapping[str, Any]) -> None:
+    """Store the rows of an earlier run of ``config`` that was killed, before this run's journal replaces them."""
+    if flags["no_history"] or flags["resume"]:
+        return
+    from gpuprof.errors import StoreError
+    from gpuprof.profile.checkpoint import store_killed_run
+    from gpuprof.results.history import History, history_path
+
+    with suppress(StoreError):
+        store_killed_run(config, History(history_path(flags["history"])))
 
 
 def _print(run: Run, flags: Mapping[str, Any], said: Collection[str]) -> None:

@@ -5,7 +5,6 @@ Each becomes one ``Subject`` or several: machine code with all that is known of 
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
@@ -13,6 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuprof.errors import DisassemblyError, GpuprofError, UsageError
+from gpuprof.system.cleanup import temporary_folder
+from gpuprof.system.files import exists, is_dir, is_file
 
 if TYPE_CHECKING:
     from gpuprof.experiment.model import KernelStep, Variant
@@ -77,7 +78,7 @@ def is_config(request: Request) -> bool:
 def holds_many(request: Request) -> bool:
     """Whether the target is a cubin, an executable or a library of which no kernel was named."""
     path = Path(request.target)
-    return request.kernel is None and path.is_file() and not _is_source(path)
+    return request.kernel is None and is_file(path) and not _is_source(path)
 
 
 def _is_source(path: Path) -> bool:
@@ -93,7 +94,7 @@ def resolve(request: Request) -> Subject:
     path = Path(request.target)
     if is_config(request):
         return _from_config(request)
-    if path.is_file() and not _is_source(path):
+    if is_file(path) and not _is_source(path):
         return _one_of(list(subjects(request)), request)
     return _from_source(request)
 
@@ -110,18 +111,16 @@ def _from_config(request: Request) -> Subject:
 
 
 def _chosen_variant(variants: tuple[Variant, ...], request: Request) -> Variant:
-    from gpuprof.experiment.selection import matches
+    from gpuprof.experiment.naming import select_all
 
     with_code = [variant for variant in variants if variant.main_step is not None]
-    found = [one for one in with_code if request.variant and matches(request.variant, one.family, one.label)]
-    exact = [one for one in found if one.label == request.variant]
-    if request.variant is None and len(with_code) == 1:
-        return with_code[0]
-    if exact or found:
-        return (exact or found)[0]
-    names = ", ".join(one.label for one in with_code[:12])
-    problem = f"no variant '{request.variant}'" if request.variant else "several variants; name one with --variant"
-    raise UsageError(f"{request.target}: {problem}: there is {names}")
+    if request.variant is None and len(with_code) > 1:
+        names = ", ".join(variant.label for variant in with_code[:12])
+        raise UsageError(f"{request.target}: several variants; name one with --variant: {names}")
+    chosen = select_all(with_code, [request.variant] if request.variant else [])
+    if not chosen:
+        raise UsageError(f"{request.target}: no variant launches a kernel of its own: there is no machine code to show")
+    return chosen[0]
 
 
 def _from_source(request: Request) -> Subject:
@@ -195,13 +194,14 @@ def _built(
     flags: tuple[str, ...],
     include: tuple[Path, ...],
 ) -> Subject:
+    from gpuprof.arch import DEFAULT_ARCH
+    from gpuprof.device.choice import resolve_arch
     from gpuprof.toolchain import find_tools
-    from gpuprof.toolchain.arch_choice import DEFAULT_ARCH, parse_arch
     from gpuprof.toolchain.build import Builder
     from gpuprof.toolchain.model import BuildRequest
 
     tools = find_tools(request.cuda_home)
-    arch = parse_arch(request.arch or DEFAULT_ARCH)
+    arch = resolve_arch(request.arch or DEFAULT_ARCH)
     wanted = BuildRequest(source, kernel, arch, {**defines, **request.defines}, (*flags, *request.flags), include)
     build = Builder(tools).build(wanted)
     return replace(_of_build(tools, build), block=block or _bound(build.resources), dynamic_shared_bytes=dynamic_shared)
@@ -234,15 +234,15 @@ def subjects(request: Request, unreadable: list[str] | None = None) -> Iterator[
 
     With ``unreadable``, a cubin that nvdisasm or the reader refuses is a sentence in that list, not the end.
     """
+    from gpuprof.device.choice import resolve_arch
     from gpuprof.toolchain import find_tools
-    from gpuprof.toolchain.arch_choice import parse_arch
     from gpuprof.toolchain.extract import extract_cubins
 
     tools = find_tools(request.cuda_home)
     path = Path(request.target)
-    wanted = parse_arch(request.arch) if request.arch else None
-    with tempfile.TemporaryDirectory(prefix="gpuprof-sass-") as folder:
-        for cubin in extract_cubins(tools, path, Path(folder)):
+    wanted = resolve_arch(request.arch) if request.arch else None
+    with temporary_folder("gpuprof-sass-") as folder:
+        for cubin in extract_cubins(tools, path, folder):
             try:
                 yield from _of_cubin(tools, cubin, request, path.name, wanted)
             except DisassemblyError as error:
@@ -269,7 +269,7 @@ def _of_cubin(tools: Toolchain, cubin: Path, request: Request, origin: str, want
 
 def _one_of(found: Sequence[Subject], request: Request) -> Subject:
     """The subject that --kernel names; of several architectures sm_89, else the newest."""
-    from gpuprof.sass.banks import compute_capability
+    from gpuprof.isa.constant_bank import compute_capability
     from gpuprof.toolchain.names import find_kernel
 
     if not found:
@@ -291,22 +291,22 @@ def other_side(request: Request, text: str) -> Request:
     the first side; anything else is a target of its own.
     """
     from gpuprof.cli.kernel_target import read_defines
-    from gpuprof.toolchain.arch_choice import parse_arch
+    from gpuprof.device.choice import resolve_arch
 
     path = Path(text)
     if text.startswith("-"):
         return replace(request, flags=(*request.flags, *text.split()))
-    if path.is_dir():
+    if is_dir(path):
         return replace(request, cuda_home=path)
     if "=" in text and "/" not in text and text.split("=")[0].isidentifier() and not is_config(request):
         return replace(request, defines={**request.defines, **read_defines([text])})
     if text.startswith(("sm_", "compute_")):
-        return replace(request, arch=parse_arch(text))
-    if is_config(request) and not path.exists() and not _is_kernel_name(text):
+        return replace(request, arch=resolve_arch(text))
+    if is_config(request) and not exists(path) and not _is_kernel_name(text):
         return replace(request, variant=text)
     return Request(
         text, defines=request.defines, flags=request.flags, arch=request.arch, block=request.block,
-        cuda_home=request.cuda_home, kernel=request.kernel if path.is_file() else None,
+        cuda_home=request.cuda_home, kernel=request.kernel if is_file(path) else None,
     )  # fmt: skip
 
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from gpuprof.isa.machine import Dim3
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-Dim3 = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,8 @@ LaunchArgument = Pointer | bytes
 class Launch:
     """One kernel launch. ``symbol`` is the mangled entry of ``cubin``.
 
-    ``whole``: never a sample of the grid, since a later step reads what this one writes.
+    ``whole``: never a sample of the grid, since a later step reads what this one writes. ``poison``: the byte that
+    shared and local memory begin with on an emulator; a GPU has leftovers there.
     """
 
     cubin: Path
@@ -66,6 +67,8 @@ class Launch:
     shared_bytes: int
     arguments: tuple[LaunchArgument, ...]
     whole: bool = False
+    poison: int = 0xFF
+    outputs: tuple[Handle, ...] = ()  #: buffers whose coverage by a sample of blocks is of interest
 
     @property
     def blocks(self) -> int:
@@ -97,6 +100,8 @@ class LaunchCounters:
     per_instruction: tuple[InstructionCounters, ...] = ()
     printed: str = ""  #: what the kernel's printf wrote
     unavailable: Mapping[str, str] = field(default_factory=dict)  #: metric -> why it has no value
+    #: Of a sample: by the identifier of an output, how many bytes the whole grid would have stored to (estimated)
+    expected_bytes: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def scaled(self) -> bool:
@@ -124,7 +129,11 @@ class Device(Protocol):
         ...
 
     def fill(self, handle: Handle, byte: int) -> None:
-        """Set every byte."""
+        """Set every byte; on a device that knows what was stored, all of it then is."""
+        ...
+
+    def poison(self, handle: Handle, byte: int) -> None:
+        """Set every byte of a buffer that holds nothing: on a device that knows what was stored, none of it is."""
         ...
 
     def launch(self, launch: Launch) -> LaunchCounters | None:
@@ -132,7 +141,11 @@ class Device(Protocol):
         ...
 
     def written(self, handle: Handle) -> NDArray[np.bool_] | None:
-        """Per byte: did a launch since the last ``fill`` or ``write`` store there? None where nobody knows (a GPU)."""
+        """Per byte: did a launch store there since ``poison`` or ``write``? None where nobody knows (a GPU)."""
+        ...
+
+    def written_bytes(self, handle: Handle) -> int | None:
+        """How many bytes are true in ``written``, without making it; None where nobody knows."""
         ...
 
     def close(self) -> None: ...

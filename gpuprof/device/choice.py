@@ -6,11 +6,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpuprof.arch.spelling import DEFAULT_ARCH, NATIVE, parse_arch
 from gpuprof.device.base import DeviceDescription
-from gpuprof.device.cuda_info import Gpus
+from gpuprof.device.gpus import Gpus, find_gpus, visibility
 from gpuprof.errors import MissingDeviceError, UsageError
 
-DEFAULT_ARCH = "sm_89"
 _WORDS = "emulated, none, gpu, gpu:0 or gpu:0,gpu:1"
 _GPU = re.compile(r"gpu(?::(\d+))?$")
 #: ``pycuda`` compiles against the CUDA headers and the driver.
@@ -60,7 +60,8 @@ def choose_devices(words: Sequence[str], gpus: Gpus, pycuda_missing: str | None)
     ordinals = [int(word.split(":")[1]) for word in words]
     beyond = next((ordinal for ordinal in ordinals if ordinal >= len(gpus.devices)), None)
     if beyond is not None:
-        raise MissingDeviceError(f"--device gpu:{beyond}: there are {len(gpus.devices)} GPUs, gpu:0 to the last")
+        known = ", ".join(f"gpu:{number}" for number in range(len(gpus.devices)))
+        raise MissingDeviceError(f"--device gpu:{beyond} does not exist; available: {known}{visibility()}")
     return DeviceChoice(tuple(words), tuple(gpus.devices[ordinal] for ordinal in ordinals))
 
 
@@ -79,6 +80,23 @@ class ArchChoice:
 
     arch: str
     note: str = ""
+
+
+def resolve_arch(text: str, gpus: Sequence[DeviceDescription] = ()) -> str:
+    """User input for an architecture as nvcc's name; ``native`` is the first of ``gpus``, else of all that are there.
+
+    Raises UsageError for a text that is none, MissingDeviceError for ``native`` without a GPU.
+    """
+    arch = parse_arch(text)
+    if arch != NATIVE:
+        return arch
+    found = find_gpus()
+    for gpu in (*gpus, *found.devices):
+        if gpu.arch is not None:
+            return gpu.arch
+    raise MissingDeviceError(
+        f"arch 'native' needs a GPU, and there is none ({found.why_none}); name one, as in --arch {DEFAULT_ARCH}"
+    )
 
 
 def choose_arch(explicit: str | None, gpus: Sequence[DeviceDescription]) -> ArchChoice:

@@ -25,6 +25,12 @@ class ClockedDevice(Protocol):
 
     def enqueue_fill(self, handle: Handle, byte: int) -> None: ...
 
+    def enqueue_copy(self, target: Handle, source: Handle) -> None: ...
+
+    def allocate(self, nbytes: int) -> Handle: ...
+
+    def free(self, handle: Handle) -> None: ...
+
     def enqueue_host(self, call: HostCall, arguments: tuple[Pointer | HostScalar, ...]) -> None: ...
 
     def mark(self) -> Any: ...
@@ -61,7 +67,10 @@ class Stopwatch:
             raise LaunchError("no step is marked timed")
         self._before, self._body = calls[:first], _without_tail(calls[first:])
         self._held = True
+        self._first_contents = session.first_contents(job, device)
         self._remarks: dict[str, None] = {}
+        if self._first_contents.remark:
+            self._remarks[self._first_contents.remark] = None
 
     def cold(self, count: int, batch: int) -> ClockSamples:
         """Each sample behind an L2 flush."""
@@ -76,8 +85,7 @@ class Stopwatch:
         return ClockSamples(tuple(samples), tuple(self._remarks))
 
     def _sample(self, batch: int, *, flush: bool) -> float:
-        for call in self._before:
-            self._enqueue(call)
+        self._begin_pass()
         if flush:
             self._device.flush_l2()
         self._device.synchronize()
@@ -93,8 +101,17 @@ class Stopwatch:
             return self._sample(batch, flush=flush)
         return sum(self._device.elapsed_us(start, end) for start, end in spans) / batch
 
+    def _begin_pass(self) -> None:
+        """Outside the timed window: first contents, and the steps in front of the first timed one."""
+        self._first_contents.restore(self._device)
+        for call in self._before:
+            self._enqueue(call)
+
     def _hold(self, batch: int) -> bool:
-        if not self._held or batch * len(self._body) > MOST_HELD_LAUNCHES:
+        queued = len(self._body)
+        if self._first_contents.pairs:
+            queued += len(self._before) + len(self._first_contents.pairs)
+        if not self._held or batch * queued > MOST_HELD_LAUNCHES:
             return False
         self._device.hold()
         return True
@@ -104,7 +121,16 @@ class Stopwatch:
         self._remarks["a step waits for the GPU itself: launch latency is in the times"] = None
 
     def _timed_passes(self, batch: int) -> list[tuple[Any, Any]]:
-        """Enqueue ``batch`` passes; one span over all where every step is timed, else one per timed stretch."""
+        """Enqueue ``batch`` passes; one span over all where every step is timed, else one per timed stretch.
+
+        Where something must be restored between two passes, each has spans of its own.
+        """
+        if self._first_contents.pairs:
+            spans = self._stretches()
+            for _ in range(1, batch):
+                self._begin_pass()
+                spans += self._stretches()
+            return spans
         if all(call.timed for call in self._body):
             start = self._device.mark()
             for _ in range(batch):

@@ -7,8 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpuprof.arch.launch_limits import KernelResources, launch_problem
 from gpuprof.device.base import DeviceDescription, Handle, InstructionCounters, Launch, LaunchCounters, Pointer
-from gpuprof.errors import LaunchError
+from gpuprof.errors import LaunchError, LaunchLimitError
+from gpuprof.isa.machine import INSTRUCTION_BYTES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -86,10 +88,18 @@ class EmulatedDevice:
 
     def fill(self, handle: Handle, byte: int) -> None:
         self._arena.view(self._address(handle), handle.nbytes)[:] = byte
+        self._arena.mark_written(self._address(handle), handle.nbytes)
+
+    def poison(self, handle: Handle, byte: int) -> None:
+        self._arena.view(self._address(handle), handle.nbytes)[:] = byte
         self._arena.clear_written(self._address(handle), handle.nbytes)
 
+    def written_bytes(self, handle: Handle) -> int:
+        """How many bytes launches since the last ``poison`` or ``write`` stored to."""
+        return self._arena.count_written(self._address(handle), handle.nbytes)
+
     def written(self, handle: Handle) -> NDArray[np.bool_]:
-        """Per byte: whether a launch since the last ``fill`` or ``write`` stored there."""
+        """Per byte: whether a launch since the last ``poison`` or ``write`` stored there."""
         return self._arena.written_bytes(self._address(handle), handle.nbytes)
 
     def launch(self, launch: Launch) -> LaunchCounters:
@@ -97,8 +107,12 @@ class EmulatedDevice:
         from gpuprof.emulator.engine import emulate
         from gpuprof.emulator.loader import pack_parameters
 
-        image = self._module(launch.cubin).image(launch.symbol)
+        module = self._module(launch.cubin)
+        image = module.image(launch.symbol)
+        _check_limits(module, launch)
         values = [self._argument(argument) for argument in launch.arguments]
+        watched = tuple((self._address(handle), handle.nbytes) for handle in launch.outputs)
+        options = replace(self._options, poison=launch.poison, watched=watched)
         report = emulate(
             image,
             self._arena,
@@ -106,9 +120,12 @@ class EmulatedDevice:
             launch.block,
             pack_parameters(image, values),
             launch.shared_bytes,
-            replace(self._options, budget=None) if launch.whole else self._options,
+            replace(options, budget=None) if launch.whole else options,
         )
-        return _launch_counters(image, report)
+        expected = zip(launch.outputs, report.expected_bytes, strict=False)
+        return replace(
+            _launch_counters(image, report), expected_bytes={handle.identifier: count for handle, count in expected}
+        )
 
     def close(self) -> None:
         self._modules.clear()
@@ -142,11 +159,24 @@ class EmulatedDevice:
             raise LaunchError(f"a copy of {nbytes:,} bytes does not fit a buffer of {handle.nbytes:,} bytes")
 
 
+def _check_limits(module: Module, launch: Launch) -> None:
+    """Raise LaunchLimitError for a launch that no GPU of the code's architecture would make."""
+    resources = module.resources(launch.symbol)
+    if resources is None:
+        return
+    kernel = KernelResources(
+        resources.registers, resources.static_shared_bytes, resources.max_threads, resources.required_block
+    )
+    problem = launch_problem(f"sm_{module.arch}", kernel, launch.grid, launch.block, launch.shared_bytes)
+    if problem is not None:
+        raise LaunchLimitError(f"{launch.symbol} cannot be launched: {problem}")
+
+
 def _launch_counters(image: KernelImage, report: EmulationReport) -> LaunchCounters:
     instructions = image.program.instructions
     per_instruction = []
     for each in report.per_instruction:
-        instruction = instructions[each.address // 16]
+        instruction = instructions[each.address // INSTRUCTION_BYTES]
         source = instruction.source
         per_instruction.append(
             InstructionCounters(
@@ -164,4 +194,5 @@ def _launch_counters(image: KernelImage, report: EmulationReport) -> LaunchCount
         blocks_total=report.blocks_total,
         per_instruction=tuple(per_instruction),
         printed=report.printed,
+        unavailable=report.unavailable,
     )

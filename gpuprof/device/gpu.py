@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpuprof.arch.launch_limits import needs_opt_in
 from gpuprof.device.base import DeviceDescription, Handle, Launch, LaunchCounters, Pointer
-from gpuprof.device.cuda_info import find_gpus
+from gpuprof.device.gpus import find_gpus
 from gpuprof.device.jobs import HostCall, HostScalar
 from gpuprof.errors import DeviceMemoryError, KernelNotFoundError, LaunchError, MissingDeviceError
 
@@ -30,8 +31,6 @@ GUARD_BYTE = 0xA5
 #: The driver maps large allocations in pages of this size: such a buffer keeps its place at the start of one, since a
 #: kernel that lives on the caches can be slower by some percent when its inputs begin elsewhere.
 PAGE_BYTES = 2 << 20
-#: Dynamic shared memory above which a kernel must opt in (CUDA C++ Programming Guide, "Shared Memory").
-OPT_IN_BYTES = 48 * 1024
 #: How long a held stream waits for its release at most, in ns: longer only when the host itself was stopped.
 HOLD_NS = 2_000_000_000
 #: A buffer of this many times the L2 is written to flush it.
@@ -206,6 +205,12 @@ class GpuDevice:
                 self._cuda.memset_d8_async(self._address(handle), byte, handle.nbytes, self.stream)
                 self.stream.synchronize()
 
+    def poison(self, handle: Handle, byte: int) -> None:
+        self.fill(handle, byte)
+
+    def written_bytes(self, handle: Handle) -> int | None:
+        return None
+
     def written(self, handle: Handle) -> NDArray[np.bool_] | None:
         return None
 
@@ -254,12 +259,20 @@ class GpuDevice:
             function = self._load(launch.cubin, launch.symbol)
             self._functions[key] = function.prepare([f"{parameter_bytes}s"] if parameter_bytes else [])
         function = self._functions[key]
-        if launch.shared_bytes > self._opted_in.get(key, OPT_IN_BYTES):
-            with self._translated():
-                attribute = self._cuda.function_attribute.MAX_DYNAMIC_SHARED_SIZE_BYTES
-                function.set_attribute(attribute, launch.shared_bytes)
+        if launch.shared_bytes > self._opted_in.get(key, 0):
+            self._opt_in(function, launch.shared_bytes)
             self._opted_in[key] = launch.shared_bytes
         return function
+
+    def _opt_in(self, function: Any, dynamic_bytes: int) -> None:
+        """Allow the kernel that much dynamic shared memory, where it needs leave.
+
+        CUDA C++ Programming Guide, "Shared Memory": beyond 48 KiB of static and dynamic memory together.
+        """
+        attributes = self._cuda.function_attribute
+        with self._translated():
+            if needs_opt_in(function.get_attribute(attributes.SHARED_SIZE_BYTES), dynamic_bytes):
+                function.set_attribute(attributes.MAX_DYNAMIC_SHARED_SIZE_BYTES, dynamic_bytes)
 
     def unload(self) -> None:
         """Forget all code: global variables start anew with the next launch."""
@@ -280,6 +293,14 @@ class GpuDevice:
         """Set every byte, on the stream."""
         with self._translated():
             self._cuda.memset_d8_async(self._address(handle), byte, handle.nbytes, self.stream)
+
+    def enqueue_copy(self, target: Handle, source: Handle) -> None:
+        """Copy all of ``source`` over ``target``, on the stream."""
+        if source.nbytes:
+            with self._translated():
+                self._cuda.memcpy_dtod_async(
+                    self._address(target), self._address(source), source.nbytes, stream=self.stream
+                )
 
     def call_host(self, call: HostCall, arguments: tuple[Pointer | HostScalar, ...]) -> None:
         """Call a host function on the stream and wait."""

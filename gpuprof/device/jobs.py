@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-Dim3 = tuple[int, int, int]
+from gpuprof.isa.machine import Dim3
 
 
 @dataclass(frozen=True)

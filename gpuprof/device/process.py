@@ -18,6 +18,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from gpuprof.errors import LaunchError, LaunchTimeoutError
+from gpuprof.system.processes import end_with_parent
 
 #: How much of a dead child's output is kept.
 TAIL_BYTES = 4000
@@ -45,7 +46,7 @@ class ChildProcess:
         parent, child = socket.socketpair()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 (closed in close)
         self._process = subprocess.Popen(
-            [sys.executable, "-m", module, str(child.fileno())],
+            [sys.executable, "-m", module, str(child.fileno()), str(os.getpid())],
             pass_fds=[child.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=self._output,
@@ -125,14 +126,5 @@ class ChildProcess:
 def serve_connection() -> Connection:
     """In the child: the connection whose descriptor the command line names; the child then ends with its parent."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    _end_with_parent()
+    end_with_parent(int(sys.argv[2]))
     return Connection(int(sys.argv[1]))
-
-
-def _end_with_parent() -> None:
-    """Ask Linux to kill this process when its parent dies (prctl PR_SET_PDEATHSIG = 1)."""
-    if not sys.platform.startswith("linux"):
-        return
-    import ctypes
-
-    ctypes.CDLL(None, use_errno=True).prctl(1, signal.SIGKILL, 0, 0, 0)

@@ -6,7 +6,7 @@ outputs of the same name and size: 200 variants of one experiment take the memor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 import numpy as np
 
 from gpuprof.device.base import Device, Handle, Launch, LaunchCounters, Pointer
-from gpuprof.device.jobs import BufferReference, BufferSpec, FillCall, HostCall, HostScalar, Job, KernelCall
+from gpuprof.device.jobs import BufferReference, BufferSpec, Call, FillCall, HostCall, HostScalar, Job, KernelCall
+from gpuprof.device.restoring import CopyingDevice, FirstContents, keep_first_contents
 from gpuprof.errors import DeviceMemoryError, LaunchError
 
 if TYPE_CHECKING:
@@ -82,6 +83,18 @@ class StepCounters:
     counters: LaunchCounters
 
 
+@dataclass(frozen=True)
+class Coverage:
+    """What a pass stored to of one output: an element's mask, None where it is all of it.
+
+    ``expected_elements`` estimates, of a sample of blocks, how many elements the whole grid would have stored to.
+    """
+
+    mask: NDArray[np.bool_] | None
+    sampled: bool = False
+    expected_elements: float | None = None
+
+
 class Session:
     """Buffers and passes on one device. Not thread-safe."""
 
@@ -91,17 +104,23 @@ class Session:
         self._stale: set[_Key] = set()
         self._contents: dict[Path, NDArray[np.generic]] = {}
         self._copies = DeviceCopies(device)
+        self._first_contents: dict[str, FirstContents] = {}
+        self._is_clocked = hasattr(device, "mark")
+        self._poison = POISONS[0]
 
     def prepare(self, job: Job, poison: int) -> None:
         """Give every buffer its first content; outputs and scratch without one are poisoned with ``poison``.
 
+        So do shared and local memory of the launches that follow, where the device can.
+
         Raises DeviceMemoryError when the job's buffers do not fit.
         """
+        self._poison = poison
         for spec in job.buffers:
-            key = _identity(job, spec)
+            key = self._key(job, spec)
             handle = self._allocated(key, spec.nbytes)
             if spec.file is None:
-                self.device.fill(handle, poison)
+                self.device.poison(handle, poison)
             elif key in self._stale or not spec.is_input:
                 self.device.write(handle, self._content(spec.file))
                 self._stale.discard(key)
@@ -114,24 +133,59 @@ class Session:
 
     def holds(self, job: Job) -> bool:
         """Are all of the job's buffers in device memory?"""
-        return all(_identity(job, spec) in self._handles for spec in job.buffers)
+        return all(self._key(job, spec) in self._handles for spec in job.buffers)
 
     def keep_only(self, jobs: Iterable[Job]) -> None:
         """Free everything but the buffers that one of ``jobs`` uses."""
-        wanted = {_identity(job, spec) for job in jobs for spec in job.buffers}
+        self._forget_first_contents()
+        wanted = {self._key(job, spec) for job in jobs for spec in job.buffers}
         for key in [key for key in self._handles if key not in wanted]:
             self.device.free(self._handles.pop(key))
         self._copies.clear()
         self._contents.clear()
 
+    def drop(self, job: Job) -> None:
+        """Free what is this job's alone."""
+        if job.label in self._first_contents:
+            self._free_copies(self._first_contents.pop(job.label))
+        for spec in job.buffers:
+            key = self._key(job, spec)
+            if key[-1] == job.label and key[0] == "output" and key in self._handles:
+                self.device.free(self._handles.pop(key))
+
+    def first_contents(self, job: Job, device: CopyingDevice) -> FirstContents:
+        """What to restore before each timed launch; found by one pass, the first time that a job is timed."""
+        if job.label not in self._first_contents:
+            self._first_contents[job.label] = keep_first_contents(self, device, job, POISONS[0])
+        return self._first_contents[job.label]
+
+    def _forget_first_contents(self) -> None:
+        for contents in self._first_contents.values():
+            self._free_copies(contents)
+        self._first_contents.clear()
+
+    def _free_copies(self, contents: FirstContents) -> None:
+        for _, kept in contents.pairs:
+            self.device.free(kept)
+
+    def run_calls(self, job: Job, calls: Sequence[Call]) -> None:
+        """Run some of a job's steps, in their order."""
+        for _ in self._counted(job, calls):
+            pass
+
+    def same_bytes(self, left: Handle, right: Handle) -> bool:
+        """Do two buffers of the device hold the same bytes?"""
+        if isinstance(self.device, ComparingDevice) and self.device.has_room(0):
+            return self.device.equal(left, right)
+        sides = (self.device.read(side, "uint8", (side.nbytes,)) for side in (left, right))
+        return _equal_bytes(*sides)
+
     def run(self, job: Job, *, first: bool = True) -> tuple[StepCounters, ...]:
         """One pass over the steps; those marked ``once`` only when ``first``. Raises LaunchError and its kinds."""
-        return tuple(self._counted(job, first))
+        return tuple(self._counted(job, [call for call in job.calls if first or not call.once]))
 
-    def _counted(self, job: Job, first: bool) -> Iterator[StepCounters]:
-        for call in job.calls:
-            if call.once and not first:
-                continue
+    def _counted(self, job: Job, calls: Sequence[Call]) -> Iterator[StepCounters]:
+        for call in calls:
             if isinstance(call, FillCall):
                 self.device.fill(self.address(job, call.buffer), call.byte)
             elif isinstance(call, HostCall):
@@ -147,7 +201,10 @@ class Session:
             argument if isinstance(argument, bytes) else self.pointer(job, argument) for argument in call.arguments
         )
         whole = call is not job.calls[-1]
-        return Launch(call.cubin, call.symbol, call.grid, call.block, call.shared_bytes, arguments, whole)
+        outputs = () if whole else tuple(self.address(job, spec.name) for spec in job.buffers if spec.output)
+        return Launch(
+            call.cubin, call.symbol, call.grid, call.block, call.shared_bytes, arguments, whole, self._poison, outputs
+        )
 
     def host_arguments(self, job: Job, call: HostCall) -> tuple[Pointer | HostScalar, ...]:
         """The arguments of a host call with addresses in place of buffer names."""
@@ -161,7 +218,7 @@ class Session:
 
     def address(self, job: Job, buffer: str) -> Handle:
         """The device memory of one of the job's buffers, once it is prepared."""
-        return self._handles[_identity(job, job.buffer(buffer))]
+        return self._handles[self._key(job, job.buffer(buffer))]
 
     def _call_host(self, job: Job, call: HostCall) -> None:
         if not isinstance(self.device, HostCaller):
@@ -173,15 +230,30 @@ class Session:
         spec = job.buffer(buffer)
         if expected.nbytes != spec.nbytes or expected.dtype != np.dtype(spec.dtype) or expected.shape != spec.shape:
             return False
-        return self._equals(_identity(job, spec), expected)
+        return self._equals(self._key(job, spec), expected)
 
     def outputs(self, job: Job) -> dict[str, NDArray[np.generic]]:
         """The outputs as they stand on the device."""
         return {spec.name: self._read(job, spec) for spec in job.buffers if spec.output}
 
-    def written(self, job: Job) -> Mapping[str, NDArray[np.bool_] | None]:
-        """Per output, which elements were stored completely; None where the device does not know."""
-        return {spec.name: self._written(job, spec) for spec in job.buffers if spec.output}
+    def coverage(self, job: Job, counted: Sequence[StepCounters]) -> dict[str, Coverage]:
+        """Which elements of each output the pass stored to; nothing where the device does not know (a GPU)."""
+        found = {spec.name: self._coverage(job, spec, counted) for spec in job.buffers if spec.output}
+        return {name: coverage for name, coverage in found.items() if coverage is not None}
+
+    def _coverage(self, job: Job, spec: BufferSpec, counted: Sequence[StepCounters]) -> Coverage | None:
+        handle = self._handles[self._key(job, spec)]
+        stored = self.device.written_bytes(handle)
+        if stored is None:
+            return None
+        sampled = any(step.counters.scaled for step in counted)
+        itemsize = np.dtype(spec.dtype).itemsize
+        expected = [step.counters.expected_bytes.get(handle.identifier) for step in counted]
+        return Coverage(
+            mask=None if stored == spec.nbytes else self._written(job, spec),
+            sampled=sampled,
+            expected_elements=next((count / itemsize for count in reversed(expected) if count is not None), None),
+        )
 
     def damage(self, job: Job) -> str | None:
         """What the pass changed that it must not: an input, or bytes around a buffer. Inputs are refilled next time."""
@@ -190,8 +262,20 @@ class Session:
         ]
         return "; ".join(reports) or None
 
+    def _key(self, job: Job, spec: BufferSpec) -> _Key:
+        """What two jobs must agree in to share device memory.
+
+        A job with steps that run once keeps its own outputs and scratch: their content outlives a pass. So does the
+        first content of an in-out buffer on a device that times, where passes of several variants take turns.
+        """
+        if spec.is_input:
+            return ("input", spec.name, spec.nbytes, str(spec.file))
+        own = any(call.once for call in job.calls) or (self._is_clocked and spec.file is not None)
+        return ("output", spec.name, spec.nbytes, job.label if own else "")
+
     def close(self) -> None:
         """Free every buffer."""
+        self._forget_first_contents()
         for handle in self._handles.values():
             self.device.free(handle)
         self._handles.clear()
@@ -220,19 +304,21 @@ class Session:
         return start == wanted.size
 
     def _read(self, job: Job, spec: BufferSpec) -> NDArray[np.generic]:
-        return self.device.read(self._handles[_identity(job, spec)], spec.dtype, spec.shape)
+        return self.device.read(self._handles[self._key(job, spec)], spec.dtype, spec.shape)
 
-    def _written(self, job: Job, spec: BufferSpec) -> NDArray[np.bool_] | None:
-        marks = self.device.written(self._handles[_identity(job, spec)])
-        if marks is None:
-            return None
-        elements = marks[: spec.nbytes].reshape(-1, np.dtype(spec.dtype).itemsize)
-        return np.asarray(elements.all(axis=1)).reshape(spec.shape)
+    def _written(self, job: Job, spec: BufferSpec) -> NDArray[np.bool_]:
+        """Per element: was all of it stored to?"""
+        marks = self.device.written(self._handles[self._key(job, spec)])
+        assert marks is not None
+        itemsize = np.dtype(spec.dtype).itemsize
+        if itemsize == 1:
+            return marks.reshape(spec.shape)
+        return np.asarray(marks.reshape(-1, itemsize).all(axis=1)).reshape(spec.shape)
 
     def _overrun(self, job: Job, spec: BufferSpec) -> str | None:
         if not isinstance(self.device, GuardedDevice):
             return None
-        offset = self.device.overrun(self._handles[_identity(job, spec)])
+        offset = self.device.overrun(self._handles[self._key(job, spec)])
         if offset is None:
             return None
         place = f"{-offset} bytes in front of" if offset < 0 else f"{offset - spec.nbytes} bytes past the end of"
@@ -242,9 +328,9 @@ class Session:
         if not spec.is_input or spec.file is None:
             return None
         before = self._content(spec.file)
-        if self._equals(_identity(job, spec), before):
+        if self._equals(self._key(job, spec), before):
             return None
-        self._stale.add(_identity(job, spec))
+        self._stale.add(self._key(job, spec))
         differing = _first_difference(before, self._read(job, spec))
         index = np.unravel_index(differing // before.dtype.itemsize, before.shape)
         return f"input {spec.name} was changed, first at {[int(i) for i in index]}; it must stay as it was"
@@ -286,17 +372,6 @@ class DeviceCopies:
             return None
         device.write(handle, array)
         return array, handle
-
-
-def _identity(job: Job, spec: BufferSpec) -> _Key:
-    """What two jobs must agree in to share device memory.
-
-    A job with steps that run once keeps its own outputs and scratch: their content outlives a pass.
-    """
-    if spec.is_input:
-        return ("input", spec.name, spec.nbytes, str(spec.file))
-    owner = job.label if any(call.once for call in job.calls) else ""
-    return ("output", spec.name, spec.nbytes, owner)
 
 
 def _bytes(array: NDArray[np.generic]) -> NDArray[np.uint8]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,12 +13,15 @@ from gpuprof.emulator.contract import WARP
 from gpuprof.emulator.control.barriers import Batch
 from gpuprof.emulator.control.scheduler import run_batch
 from gpuprof.emulator.counting.counters import Counters
-from gpuprof.emulator.counting.metrics import WARPS_LAUNCHED, Code, instruction_metrics, metric_names
+from gpuprof.emulator.counting.metrics import Code, instruction_metrics, metric_names, unavailable_metrics
 from gpuprof.emulator.loader import KernelImage
 from gpuprof.emulator.options import EmulationOptions, EmulationReport, PerInstruction
 from gpuprof.emulator.sampling import BlockClass, block_classes, choose_more
 from gpuprof.emulator.state.launch import LaunchContext
 from gpuprof.emulator.workers import can_fork, share
+from gpuprof.isa.machine import INSTRUCTION_BYTES, Dim3
+from gpuprof.isa.ncu_metrics import WARPS_LAUNCHED
+from gpuprof.isa.opcodes import Space, names_where
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,7 +30,6 @@ if TYPE_CHECKING:
 
     Blocks = NDArray[np.int64]
 
-Dim3 = tuple[int, int, int]
 
 #: Lanes of one batch: enough that numpy's calls are cheap per lane, few enough that arrays stay in the caches.
 BATCH_LANES = 16384
@@ -36,15 +38,19 @@ _BATCH_SHARED_BYTES = 32 << 20
 #: A grid of so few blocks is not worth sampling.
 _FEW_BLOCKS = 27
 #: Opcodes by which blocks can talk to each other.
-_GLOBAL_ATOMICS = frozenset(("ATOMG", "ATOM", "RED", "REDG"))
+_GLOBAL_ATOMICS = names_where(lambda row: row.is_atomic and row.space in (Space.GLOBAL, Space.GENERIC))
 
 
 @dataclass
 class _Stratum:
-    """Blocks that ran as representatives of ``size`` blocks, and what they counted."""
+    """Blocks that ran as representatives of ``size`` blocks, and what they counted.
+
+    ``stored`` are the bytes of each watched buffer that they were the first to store to.
+    """
 
     size: int
     counters: Counters
+    stored: NDArray[np.int64] | None = None
 
 
 def emulate(
@@ -69,21 +75,52 @@ def emulate(
     if options.budget is None or total <= _FEW_BLOCKS or talks:
         strata = [_Stratum(total, engine.run(np.arange(total, dtype=np.int64)))]
     else:
-        strata = _sample(engine, grid, options.budget)
+        coverage = _Coverage(arena, options.watched)
+        strata = _sample(engine, grid, options.budget, coverage)
+        if sum(stratum.counters.blocks for stratum in strata) < total:
+            return replace(_report(image, context, strata, total), expected_bytes=coverage.expected(strata))
     return _report(image, context, strata, total)
 
 
-def _sample(engine: _Engine, grid: Dim3, budget: int) -> list[_Stratum]:
+class _Coverage:
+    """How much of the watched buffers is stored to, stratum by stratum."""
+
+    def __init__(self, arena: Arena, watched: Sequence[tuple[int, int]]) -> None:
+        self._arena = arena
+        self._watched = watched
+        self._before = self._first = self._count()
+
+    def _count(self) -> NDArray[np.int64]:
+        counts = [self._arena.count_written(address, nbytes) for address, nbytes in self._watched]
+        return np.array(counts, dtype=np.int64)
+
+    def take(self) -> NDArray[np.int64]:
+        """Bytes per buffer that were first stored to since the last call."""
+        before, self._before = self._before, self._count()
+        return self._before - before
+
+    def expected(self, strata: Sequence[_Stratum]) -> tuple[float, ...]:
+        """Bytes per buffer if every block of a class stores to as many as those that ran."""
+        total = self._first.astype(np.float64)
+        for stratum in strata:
+            if stratum.stored is not None:
+                total += stratum.stored * (stratum.size / stratum.counters.blocks)
+        return tuple(float(value) for value in total)
+
+
+def _sample(engine: _Engine, grid: Dim3, budget: int, coverage: _Coverage) -> list[_Stratum]:
     """One block of each class, then the whole rest when the budget allows it, else more of the largest class."""
     classes = block_classes(grid)
-    strata = [_Stratum(each.size, engine.run(np.array([each.pilot]))) for each in classes]
+    strata = [_Stratum(each.size, engine.run(np.array([each.pilot])), coverage.take()) for each in classes]
     costs = [sum(stratum.counters.threads) for stratum in strata]
     expected = sum(cost * stratum.size for cost, stratum in zip(costs, strata, strict=True))
     if expected <= budget:
         return _finish(engine, classes, strata)
     most = max(costs[-1], 1)
     more = choose_more(classes[-1], max(0, (budget - sum(costs)) // most))
-    strata[-1].counters.add(engine.run(more))
+    last = strata[-1]
+    last.counters.add(engine.run(more))
+    last.stored = coverage.take() + (0 if last.stored is None else last.stored)
     return strata
 
 
@@ -165,13 +202,18 @@ def _report(image: KernelImage, context: LaunchContext, strata: list[_Stratum], 
                     exact[name] += value
                     estimate[name] += value * weight
                     own[name] = own.get(name, 0) + value * weight
+    unavailable = unavailable_metrics(image.program.instructions[index].opcode for index in lines)
     per_instruction = tuple(
-        PerInstruction(index * 16, {name: round(value) for name, value in lines[index].items()})
+        PerInstruction(
+            index * INSTRUCTION_BYTES,
+            {name: round(value) for name, value in lines[index].items() if name not in unavailable},
+        )
         for index in sorted(lines)
     )
     return EmulationReport(
-        counters=exact,
-        scaled={name: round(value) for name, value in estimate.items()},
+        counters={name: value for name, value in exact.items() if name not in unavailable},
+        scaled={name: round(value) for name, value in estimate.items() if name not in unavailable},
+        unavailable=unavailable,
         blocks_run=sum(stratum.counters.blocks for stratum in strata),
         blocks_total=total,
         per_instruction=per_instruction if context.options.per_instruction else (),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpuprof.emulator.runtime.syscalls import system_address
 from gpuprof.errors import EmulationError, KernelNotFoundError
+from gpuprof.isa.machine import reserved_bytes_in_section
 from gpuprof.sass.model import Disassembly
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
     from gpuprof.toolchain.elf import CubinFacts
     from gpuprof.toolchain.model import Resources
 
-RESERVED_SHARED_BYTES = 1024
 _ADDRESS_BYTES = 8
 
 
@@ -60,6 +60,10 @@ class Module:
             self._images[symbol] = self._make_image(symbol, resources)
         return self._images[symbol]
 
+    def resources(self, symbol: str) -> Resources | None:
+        """What a kernel uses; None where the cubin has no such kernel."""
+        return self._facts.kernels.get(symbol)
+
     def unload(self) -> None:
         """Free the global variables."""
         for address in self._sections.values():
@@ -79,7 +83,7 @@ class Module:
             parameter_base=resources.parameter_base,
             parameters=tuple((parameter.offset, parameter.size) for parameter in resources.parameters),
             static_shared_bytes=resources.static_shared_bytes,
-            reserved_shared_bytes=RESERVED_SHARED_BYTES if self.arch >= 90 else 0,
+            reserved_shared_bytes=reserved_bytes_in_section(self.arch),
             stack_bytes=resources.stack_bytes,
             system_functions=dict(self._system),
         )

@@ -16,6 +16,8 @@ class EmulationOptions:
     printf_bytes: int = 1 << 20
     threads: int | None = None  #: processes that share the blocks; None: the cores of this process
     per_instruction: bool = True
+    watched: tuple[tuple[int, int], ...] = ()  #: (address, bytes) of buffers whose coverage by a sample is estimated
+    poison: int = 0xFF  #: byte that shared and local memory and unset registers begin with
 
 
 @dataclass(frozen=True)
@@ -36,4 +38,7 @@ class EmulationReport:
     blocks_total: int
     per_instruction: tuple[PerInstruction, ...] = ()
     printed: str = ""
+    unavailable: Mapping[str, str] = field(default_factory=dict)  #: metric that was not counted -> the reason
     warnings: tuple[str, ...] = field(default_factory=tuple)
+    #: Of a sample: per watched buffer, the bytes that the whole grid would have stored to, by the classes of blocks.
+    expected_bytes: tuple[float, ...] = ()

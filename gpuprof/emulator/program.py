@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
@@ -33,12 +34,14 @@ from gpuprof.emulator.state import special
 from gpuprof.emulator.state.faults import code_location, first_lane, lane_location
 from gpuprof.emulator.state.operands import bind_instruction
 from gpuprof.errors import EmulationError, UnknownInstructionError
+from gpuprof.isa.machine import INSTRUCTION_BYTES
 from gpuprof.sass.model import Disassembly, Instruction, Operand, OperandKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-INSTRUCTION_BYTES = 16
+    from gpuprof.sass.cfg import Graph
+
 
 #: opcode -> memory and special-register instructions: (decoded, instruction number) -> what executes it.
 ENGINE: dict[str, Callable[[Decoded, int], Step]] = {
@@ -123,6 +126,7 @@ class Program:
     def __init__(self, disassembly: Disassembly, kernel: str, arch: int) -> None:
         _load_semantics()
         self.kernel = kernel
+        self.function = disassembly.functions[kernel]
         self.arch = arch
         self.sections: dict[str, int] = {}
         self.instructions: list[Instruction] = []
@@ -144,6 +148,13 @@ class Program:
         """Whether the kernel's own section holds any of these base opcodes."""
         length = min((start for start in self.sections.values() if start), default=self.end) // INSTRUCTION_BYTES
         return any(instruction.opcode in opcodes for instruction in self.instructions[:length])
+
+    @cached_property
+    def graph(self) -> Graph:
+        """Control flow of the kernel's own section."""
+        from gpuprof.sass.cfg import build_graph
+
+        return build_graph(self.function)
 
     @property
     def runs(self) -> Mapping[int, Run]:

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpuprof.isa.machine import Dim3
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-Dim3 = tuple[int, int, int]
 
 
 @dataclass(frozen=True)

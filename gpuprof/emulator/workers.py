@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gpuprof.errors import EmulationError
+from gpuprof.system.processes import end_with_parent
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,12 +54,14 @@ def share(work: Work, batches: Sequence[NDArray[Any]], workers: int) -> Counters
 def _start(work: Work, batches: Sequence[NDArray[Any]]) -> tuple[int, int]:
     """Fork a child for some batches; returns its process number and where its answer can be read."""
     reading, writing = os.pipe()
+    parent = os.getpid()
     process = os.fork()
     if process:
         os.close(writing)
         return process, reading
     status = 1
     try:
+        end_with_parent(parent)
         os.close(reading)
         try:
             answer: Any = work(batches)

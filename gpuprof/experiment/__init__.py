@@ -28,12 +28,14 @@ def load(
     overrides: Mapping[str, str] | None = None,
     arch: str | None = None,
     default_arch: str | None = None,
+    values: Mapping[str, str] | None = None,
 ) -> Experiment:
     """Read, check and expand an experiment; builds nothing.
 
     ``overrides`` replace values of sizes and parameters (``{"M": "256", "TILE": "16,32"}``). ``arch`` is the command
     line's choice and ``default_arch`` what is built for when the YAML has none: with either, shared memory is checked
-    against that architecture's limit, else against the most that any GPU allows.
+    against that architecture's limit, else against the most that any GPU allows. ``values`` are the names that
+    ``expect:`` may read, with their kinds: without them its names are not checked (``results.expectations`` has both).
 
     Raises ConfigError with every mistake of the file, UsageError for an override that names nothing.
     """
@@ -48,6 +50,6 @@ def load(
     if validated.model is None:
         collector.raise_if_any(validated.problems)
         raise AssertionError("a file that cannot be validated has problems")
-    experiment = Expander(validated.model, path, collector, overrides or {}, arch, default_arch).expand()
+    experiment = Expander(validated.model, path, collector, overrides or {}, arch, default_arch, values).expand()
     collector.raise_if_any(validated.problems)
     return experiment

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpuprof.errors import ExpressionError
 from gpuprof.experiment.model import Argument, BufferArgument, HostStep, KernelStep, Number, ScalarArgument, Variant
-from gpuprof.toolchain.model import Parameter
+from gpuprof.isa.constant_bank import Parameter
 
 POINTER_BYTES = 8
 _WIDER = {8: ("int64", "float64"), 4: ("int32", "float32"), 2: ("int16", "float16"), 1: ("int8", "int8")}

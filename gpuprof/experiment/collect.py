@@ -8,12 +8,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from gpuprof.errors import ConfigError, ConfigProblem, ExpressionError, UsageError
+from gpuprof.errors import ConfigError, ConfigProblem, ExpressionError, UnreadableFileError, UsageError
 from gpuprof.experiment.document import Document, Path_
-from gpuprof.experiment.expressions import Expression, parse, unknown
-from gpuprof.experiment.operators import Value
+from gpuprof.experiment.expressions import Budget, BudgetError, Evaluator, Expression, parse, unknown
+from gpuprof.experiment.functions import FUNCTIONS
+from gpuprof.experiment.operators import Value, array_limit
 
 Built = TypeVar("Built")
+
+#: What the expressions of one file may compute while it is checked, over all points: visits of syntax nodes (a million
+#: take about a second of Python) and array elements.
+MAX_CHECK_OPERATIONS = 3_000_000
+MAX_CHECK_ELEMENTS = 1 << 24
+#: A mistake that this many points share ends the expansion: further points would say the same.
+MAX_POINTS_OF_A_MISTAKE = 100
 
 
 class Skip(Exception):
@@ -39,12 +47,20 @@ class Collector:
         self._done: set[object] = set()
         self._declaring = ("sizes", "buffers", "params")
         self._told_names: frozenset[str] = frozenset()
+        self._budget = Budget(MAX_CHECK_OPERATIONS, MAX_CHECK_ELEMENTS)
+
+    @property
+    def is_clean(self) -> bool:
+        """Whether no mistake was found so far, so that what is missing cannot follow from one."""
+        return not self._first and not self.dropped
 
     def add(self, path: Path_, message: str, kind: str = "") -> None:
         """Report ``message`` at ``path``; ``kind`` tells several mistakes of one place apart."""
         mistake = self._first.setdefault((path, kind), _Mistake(message, self.point))
         if mistake.point != self.point:
             mistake.others.add(self.point)
+        if len(mistake.others) >= MAX_POINTS_OF_A_MISTAKE:
+            self.raise_if_any()
 
     @contextmanager
     def at(self, path: Path_) -> Iterator[None]:
@@ -53,7 +69,7 @@ class Collector:
             yield
         except Skip:
             pass
-        except (ExpressionError, UsageError) as error:
+        except (ExpressionError, UsageError, UnreadableFileError) as error:
             self.add(path, str(error))
 
     def tried(self, build: Callable[[], Built]) -> Built | None:
@@ -109,7 +125,12 @@ class Collector:
         expression = self.expression(path, text, texts=True)
         self.known(path, expression, scope, hints or {})
         try:
-            return expression.evaluate(scope)
+            with array_limit(8 * MAX_CHECK_ELEMENTS):
+                return expression.run(Evaluator(scope, FUNCTIONS, self._budget))
+        except BudgetError as error:
+            self.add(path, str(error))
+            self.raise_if_any()
+            raise Skip from None
         except ExpressionError as error:
             self.add(path, f"{error}{values_of(expression, scope)}")
             raise Skip from None

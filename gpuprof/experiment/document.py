@@ -17,6 +17,7 @@ from typing import Any
 import yaml
 
 from gpuprof.errors import ConfigError, ConfigProblem
+from gpuprof.system.files import reason_unreadable
 
 Path_ = tuple[str | int, ...]  #: keys and list positions from the root: ("variants", "naive", "block", 0)
 
@@ -90,13 +91,13 @@ def _failure(path: Path, line: int | None, message: str) -> ConfigError:
 
 
 def _read_text(path: Path) -> str:
+    reason = reason_unreadable(path, MAX_FILE_BYTES)
+    if reason is not None:
+        raise _failure(path, None, f"cannot be read: {reason}")
     try:
-        with path.open("rb") as file:
-            raw = file.read(MAX_FILE_BYTES + 1)
+        raw = path.read_bytes()
     except OSError as error:
         raise _failure(path, None, f"cannot be read: {error.strerror or error}") from None
-    if len(raw) > MAX_FILE_BYTES:
-        raise _failure(path, None, f"is over {MAX_FILE_BYTES >> 20} MiB; an experiment is a page of text")
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 
 from gpuprof.errors import GpuprofError, UsageError
-from gpuprof.experiment import references, selection
+from gpuprof.experiment import naming, references
 from gpuprof.experiment.buffers import BufferBuilder
 from gpuprof.experiment.collect import Collector, Skip
 from gpuprof.experiment.document import Path_
+from gpuprof.experiment.expect import ValueKinds
 from gpuprof.experiment.model import (
     Buffer,
     Experiment,
@@ -38,6 +39,7 @@ from gpuprof.experiment.points import (
 )
 from gpuprof.experiment.schema import BufferModel, ExperimentModel, StepModel, VariantModel, WorkModel
 from gpuprof.experiment.steps import StepBuilder
+from gpuprof.system.files import MAX_TEXT_BYTES, check_regular, exists, is_dir
 
 MAX_VARIANTS = 5_000
 
@@ -53,7 +55,9 @@ class Expander:
         overrides: Mapping[str, str],
         arch: str | None = None,
         default_arch: str | None = None,
+        values: ValueKinds | None = None,
     ) -> None:
+        self._values = values
         self.model = model
         self.path = path
         self.collector = collector
@@ -97,7 +101,7 @@ class Expander:
             path=self.path,
             variants=variants,
             baseline=model.baseline,
-            expect=references.expectations(model, self.collector, variants),
+            expect=references.expectations(model, self.collector, variants, self._values),
             dropped=dropped,
             arch=self._yaml_arch,
             iters=model.iters,
@@ -134,7 +138,7 @@ class Expander:
         name = self.model.baseline
         if name is None or name in self.model.variants:
             return
-        if not any(selection.matches(name, label, label) for label in labels):
+        if not any(naming.matches(name, label.split("/")[0], label) for label in labels):
             known = [*self.model.variants, *labels]
             self.collector.add(("baseline",), references.no_variant(name, known))
 
@@ -234,11 +238,11 @@ class Expander:
         found = []
         for position, folder in enumerate(folders):
             beside, here = self.path.resolve().parent / folder, Path.cwd() / folder
-            if not beside.is_dir() and not here.is_dir():
+            if not is_dir(beside) and not is_dir(here):
                 searched = ", ".join(dict.fromkeys(str(place.parent) for place in (beside, here)))
                 message = f"no folder '{folder}' (searched: {searched})"
                 self.collector.add((*path, position), message)
-            found.append(beside if beside.is_dir() else here)
+            found.append(beside if is_dir(beside) else here)
         return tuple(found)
 
     def _tolerance(self, base: Path_, model: VariantModel, point: Point) -> Tolerance | None:
@@ -270,9 +274,9 @@ class Expander:
         return Work(values["flop"], values["bytes"])
 
     def _arch(self, text: str | None) -> str | None:
-        if text is None or text == "native":
-            return text
-        from gpuprof.toolchain.arch_choice import parse_arch
+        if text is None:
+            return None
+        from gpuprof.arch.spelling import parse_arch
 
         try:
             return parse_arch(text)
@@ -282,6 +286,10 @@ class Expander:
 
 
 _FOLDER_FLAGS = ("-I", "--include-path", "-isystem", "--system-include", "-include", "--pre-include")
+
+
+#: Flags whose value is a file that nvcc reads.
+_FILE_FLAGS = frozenset({"-include", "--pre-include", "-optf", "--options-file"})
 
 
 def absolute_folders(flags: tuple[str, ...], folder: Path) -> tuple[str, ...]:
@@ -298,7 +306,17 @@ def absolute_folders(flags: tuple[str, ...], folder: Path) -> tuple[str, ...]:
             result.append(match[1] + _absolute(match[2], folder))
         else:
             result.append(word)
+    _check_files(result)
     return tuple(result)
+
+
+def _check_files(flags: Sequence[str]) -> None:
+    """Raise UnreadableFileError for a file among flags that is special: nvcc would read ``/dev/zero`` for ever."""
+    for before, flag in zip(("", *flags), flags, strict=False):
+        name, found, value = flag.partition("=")
+        path = Path(value) if found and name in _FILE_FLAGS else Path(flag) if before in _FILE_FLAGS else None
+        if path is not None and exists(path):
+            check_regular(path, MAX_TEXT_BYTES)
 
 
 def _split(flag: str) -> list[str]:
@@ -310,4 +328,4 @@ def _split(flag: str) -> list[str]:
 
 def _absolute(text: str, folder: Path) -> str:
     beside, here = folder / text, Path.cwd() / text
-    return str(beside if beside.exists() or not here.exists() else here)
+    return str(beside if exists(beside) or not exists(here) else here)

@@ -172,12 +172,39 @@ def _checked_call(node: ast.Call, functions: frozenset[str]) -> list[ast.AST]:
     return [*node.args, *(keyword.value for keyword in node.keywords)]
 
 
+class BudgetError(ExpressionError):
+    """The expressions of a file compute more than is allowed while it is checked."""
+
+
+@dataclass
+class Budget:
+    """What is left to compute: visits of syntax nodes, and array elements of results."""
+
+    operations: int
+    elements: int
+
+    def take_operation(self) -> None:
+        """One syntax node is visited; raises BudgetError."""
+        self.operations -= 1
+        if self.operations < 0:
+            raise BudgetError("the expressions of this file take too many operations over all points; simplify them")
+
+    def take_elements(self, count: int) -> None:
+        """An array of ``count`` elements was made; raises BudgetError. ``operators.array_limit`` bounds each one."""
+        self.elements -= count
+        if self.elements < 0:
+            raise BudgetError("the expressions of this file make arrays that are too large where a number is wanted")
+
+
 class Evaluator:
     """Walks a checked tree. ``elementwise``, ``operate`` and ``apply`` are what a subclass may do differently."""
 
-    def __init__(self, scope: Mapping[str, Value], functions: Mapping[str, Function]) -> None:
+    def __init__(
+        self, scope: Mapping[str, Value], functions: Mapping[str, Function], budget: Budget | None = None
+    ) -> None:
         self.scope = scope
         self.functions = functions
+        self.budget = budget
 
     def elementwise(self, call: Callable[..., Any], *values: Value) -> Value:
         """``call`` over values that broadcast."""
@@ -192,7 +219,13 @@ class Evaluator:
         return tidy(self.functions[name].call(*arguments, **keywords))
 
     def value(self, node: ast.expr) -> Value:
-        return _VISITORS[type(node)](self, node)
+        if self.budget is None:
+            return _VISITORS[type(node)](self, node)
+        self.budget.take_operation()
+        value = _VISITORS[type(node)](self, node)
+        if isinstance(value, np.ndarray):
+            self.budget.take_elements(value.size)
+        return value
 
     def name(self, node: ast.Name) -> Value:
         if node.id not in self.scope:

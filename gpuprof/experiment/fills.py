@@ -13,6 +13,7 @@ from gpuprof.errors import ExpressionError
 from gpuprof.experiment.expressions import Expression, parse
 from gpuprof.experiment.functions import FUNCTIONS
 from gpuprof.experiment.model import Buffer, Fill, Number
+from gpuprof.system.files import MAX_ARRAY_BYTES, reason_unreadable
 
 #: ``low`` and ``high`` of a random fill that gives none.
 DEFAULT_RANGE: Mapping[str, tuple[Number, Number]] = {
@@ -113,7 +114,7 @@ def _as_integers(values: NDArray[Any], dtype: np.dtype[Any], prefix: str) -> NDA
         if bad.any():
             raise ExpressionError(f"{prefix}gives {values[np.argmax(bad)]}, which {dtype} cannot hold; use // or floor")
     limits = np.iinfo(dtype)
-    low, high = values.min(initial=0), values.max(initial=0)
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
     if low < limits.min or high > limits.max:
         worst = low if low < limits.min else high
         raise ExpressionError(f"{prefix}gives {worst}, outside {dtype}'s {limits.min} to {limits.max}")
@@ -136,6 +137,9 @@ def _random(buffer: Buffer, seed_offset: int) -> NDArray[Any]:
 def load_array(buffer: Buffer, header_only: bool = False) -> NDArray[Any]:
     """The ``.npy`` file of the fill, checked against the buffer's dtype and shape; pickles are refused."""
     path = buffer.fill.file
+    reason = "it has no name" if path is None else reason_unreadable(path, MAX_ARRAY_BYTES)
+    if reason is not None:
+        raise ExpressionError(f"{path} cannot be read: {reason}")
     try:
         array = np.load(str(path), mmap_mode="r" if header_only else None, allow_pickle=False)
     except (OSError, ValueError) as error:

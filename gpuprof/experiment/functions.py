@@ -204,6 +204,7 @@ def sort(array: Value, axis: Value = -1) -> Array:
 
 
 def concat(*arrays: Value, axis: Value = 0) -> Array:
+    check_bytes((sum(_array(array).size for array in arrays),), "concat")
     return np.concatenate([_array(array) for array in arrays], axis=_axis(axis))
 
 

@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import math
 
-from gpuprof.experiment.model import Dim3, KernelStep, Variant
+from gpuprof.experiment.model import KernelStep, Variant
+from gpuprof.isa.machine import MAX_BLOCK, MAX_BLOCK_THREADS, MAX_GRID, Dim3
 
-MAX_BLOCK_THREADS = 1024
-MAX_BLOCK: Dim3 = (1024, 1024, 64)
-MAX_GRID: Dim3 = (2**31 - 1, 65535, 65535)
 MAX_BUFFER_BYTES = 1 << 36  #: 64 GiB in one array: more than half of any GPU of today
 MAX_SHARED_BYTES = 232_448  #: 227 KiB, the most that any compute capability (9.0, 10.x) lets a block opt in to
 

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
+from gpuprof.isa.machine import Dim3
+
 Number = int | float
-Dim3 = tuple[int, int, int]
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+from gpuprof.system.files import MAX_TEXT_BYTES, is_file, reason_unreadable
+
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include(?:_next)?\b[ \t]*(.*)$", re.M)
 _NAMED = re.compile(r'"([^"\n]+)"|<([^>\n]+)>')
@@ -100,11 +102,13 @@ def _header(operand: str, folders: Iterable[Path]) -> tuple[list[Path], bool]:
     if named is None:
         return [], True
     name = named[1] or named[2]
-    return [folder / name for folder in folders if (folder / name).is_file()][:1], named[1] is not None
+    return [folder / name for folder in folders if is_file(folder / name)][:1], named[1] is not None
 
 
 def _text(file: Path) -> str | None:
     """A file without its comments. Raw strings may hold anything, so that a text with one is kept as it is."""
+    if reason_unreadable(file, MAX_TEXT_BYTES) is not None:
+        return None
     try:
         text = file.read_text(encoding="utf-8", errors="replace")
     except OSError:

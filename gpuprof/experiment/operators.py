@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, cast
 
 import numpy as np
@@ -27,6 +29,7 @@ Value = Scalar | Array
 
 MAX_BITS = 512  #: of a Python integer
 MAX_BYTES = 1 << 31  #: of one array on the way
+_LIMIT: ContextVar[int] = ContextVar("array_limit", default=MAX_BYTES)
 _INT64 = (-(1 << 63), (1 << 63) - 1)
 
 
@@ -49,11 +52,23 @@ def _widened(array: Array) -> Array:
 
 
 def check_bytes(shape: tuple[int, ...], what: str = "the result") -> None:
-    """Raise ExpressionError for an array of more than MAX_BYTES at 8 bytes an element."""
+    """Raise ShapeError for an array of more than MAX_BYTES, or ``array_limit``, at 8 bytes an element."""
     if any(extent < 0 for extent in shape):
         raise ShapeError(f"{what} would have the shape {list(shape)}; extents are at least 0")
-    if math.prod(shape) * 8 > MAX_BYTES:
-        raise ShapeError(f"{what} would have the shape {list(shape)}, over the limit of {MAX_BYTES >> 30} GiB")
+    limit = _LIMIT.get()
+    if math.prod(shape) * 8 > limit:
+        shown = f"{limit >> 30} GiB" if limit >= 1 << 30 else f"{limit >> 20} MiB"
+        raise ShapeError(f"{what} would have the shape {list(shape)}, over the limit of {shown}")
+
+
+@contextmanager
+def array_limit(limit_bytes: int) -> Iterator[None]:
+    """Within it, an array on the way has at most ``limit_bytes`` (at 8 bytes an element) instead of MAX_BYTES."""
+    token = _LIMIT.set(limit_bytes)
+    try:
+        yield
+    finally:
+        _LIMIT.reset(token)
 
 
 def _is_int(value: Value) -> bool:

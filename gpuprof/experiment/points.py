@@ -20,6 +20,7 @@ from gpuprof.experiment.schema import ExperimentModel, VariantModel
 
 Scalar = int | float | str
 
+MAX_CHAIN = 100  #: names that one size or parameter needs, one through the other
 MAX_POINTS = 100_000  #: before ``where``, of all variants together
 _TYPE_NAME = re.compile(r"[A-Za-z_][\w:]*(\s*<.*>)?(\s+[A-Za-z_]\w*)*(\s*\*)*")
 
@@ -168,6 +169,9 @@ class _Resolver:
 
     def _value(self, name: str, waiting: tuple[str, ...]) -> Value:
         axis, value = self.written[name]
+        if len(waiting) >= MAX_CHAIN:
+            self.collector.add(axis.path, f"depends on a chain of more than {MAX_CHAIN} names", "chain")
+            raise Skip
         if name in waiting:
             circle = " -> ".join([*waiting[waiting.index(name) :], name])
             self.collector.add(axis.path, f"is circular: {circle}", "circle")

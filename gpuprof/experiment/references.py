@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from gpuprof.errors import ExpressionError
-from gpuprof.experiment import expect, selection
+from gpuprof.experiment import expect, naming
 from gpuprof.experiment.collect import Collector, Skip
 from gpuprof.experiment.document import Path_
 from gpuprof.experiment.expressions import Expression, nearest
@@ -43,7 +43,7 @@ def reference(
     if isinstance(given, dict) and set(given) == {"variant"} and "variant" not in buffers:
         given, path = given["variant"], (*path, "variant")
     if isinstance(given, str):
-        if given not in model.variants and given.split("/")[0] not in model.variants:
+        if given.split("/")[0] not in model.variants and not naming.is_pattern(given):
             outputs = [name for name, buffer in buffers.items() if buffer.output]
             hint = f"; an expression stands under its output: {{{outputs[0]}: ...}}" if outputs else ""
             collector.add(path, no_variant(given, model.variants) + hint)
@@ -96,34 +96,39 @@ def resolve(variants: Sequence[Variant], collector: Collector) -> list[Variant]:
 
 def _resolved(variant: Variant, variants: Sequence[Variant], collector: Collector) -> Variant:
     name = variant.reference.variant
-    if name is None or selection.matches(name, variant.family, variant.label):
+    if name is None or naming.matches(name, variant.family, variant.label):
         return variant if name is None else replace(variant, reference=Reference())
-    partner = selection.counterpart(variants, name, variant)
+    partner = naming.counterpart(variants, name, variant)
     if partner is not None:
         return replace(variant, reference=Reference(variant=partner.label))
-    if any(selection.matches(name, other.family, other.label) for other in variants):
+    if not naming.select(variants, name):
+        if collector.is_clean:
+            collector.add(("reference",), no_variant(name, (other.label for other in variants)))
+    else:
         sizes = ", ".join(f"{size} = {value}" for size, value in variant.sizes.items())
         collector.add(("reference",), f"the reference '{name}' has no point at {sizes}, which {variant.label} needs")
     return variant
 
 
-def expectations(model: ExperimentModel, collector: Collector, variants: Sequence[Variant]) -> tuple[Expectation, ...]:
+def expectations(
+    model: ExperimentModel, collector: Collector, variants: Sequence[Variant], values: expect.ValueKinds | None
+) -> tuple[Expectation, ...]:
     """``expect:`` in either of its forms, as a list; names and variants are checked."""
     known = {variant.label for variant in variants}
     declared = {*model.sizes, *(name for v in model.variants.values() for name in (*v.sizes, *v.params))}
     found: list[Expectation] = []
     for path, name, text in _written(model):
-        if name is not None and name not in model.variants and name.split("/")[0] not in model.variants:
+        if name is not None and name.split("/")[0] not in model.variants and not naming.select(variants, name):
             collector.add(path, no_variant(name, [*model.variants, *sorted(known)]), "variant")
         with collector.at(path):
             try:
-                parsed = expect.parse_expectation(text)
-                expect.check(parsed, list(model.variants), declared)
+                parsed = expect.parse_expectation(text, values)
+                expect.check(parsed, list(model.variants), declared, values)
             except ExpressionError as error:
                 collector.add(path, str(error))
                 raise Skip from None
             line = collector.document.line(path)
-            found.append(Expectation(text, name, expect.is_gpu_only(parsed), line))
+            found.append(Expectation(text, name, expect.is_gpu_only(parsed, values or {}), line))
     return tuple(found)
 
 

@@ -11,7 +11,7 @@ from gpuprof.errors import ExpressionError
 from gpuprof.experiment.expressions import Evaluator, parse
 from gpuprof.experiment.functions import FUNCTIONS
 from gpuprof.experiment.model import Buffer
-from gpuprof.experiment.operators import Array, ShapeError, Value, check_bytes, matmul_shape, tidy
+from gpuprof.experiment.operators import Array, ShapeError, Value, array_limit, check_bytes, matmul_shape, tidy
 from gpuprof.experiment.reference import check_shape
 
 MAX_COMPUTED = 1 << 22  #: elements that a reduction or a sort may go over here: some ten milliseconds
@@ -42,6 +42,8 @@ def _constant(value: Any, shape: tuple[int, ...]) -> Array:
 class ShapeEvaluator(Evaluator):
     """Evaluates over arrays of one value each: elementwise operations and products of matrices cost nothing."""
 
+    _computed = 0  #: elements that functions went over so far
+
     def elementwise(self, call: Callable[..., Any], *values: Value) -> Value:
         if not any(isinstance(value, np.ndarray) for value in values):
             return tidy(call(*values))
@@ -65,6 +67,17 @@ class ShapeEvaluator(Evaluator):
         reduces = name in ("min", "max") and len(arguments) == 1
         if self.functions[name].elementwise and not keywords and not reduces:
             return self.elementwise(self.functions[name].call, *arguments)
-        if sum(np.size(argument) for argument in arguments) > MAX_COMPUTED:
+        self._computed += sum(np.size(argument) for argument in arguments)
+        if self._computed > MAX_COMPUTED:
             raise ExpressionError("too large to be checked before the run")
-        return super().apply(name, arguments, keywords)
+        with array_limit(8 * MAX_COMPUTED):
+            return self._applied(name, arguments, keywords)
+
+    def _applied(self, name: str, arguments: list[Value], keywords: dict[str, Value]) -> Value:
+        """A function computed; one whose result is too large to compute here says nothing of its shapes."""
+        try:
+            return super().apply(name, arguments, keywords)
+        except ShapeError as error:
+            if "over the limit" in str(error):
+                raise ExpressionError(str(error)) from None
+            raise

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from gpuprof.errors import UsageError
+from gpuprof.errors import UnreadableFileError, UsageError
 from gpuprof.experiment import limits
 from gpuprof.experiment.arguments import scalar_argument
 from gpuprof.experiment.bundled import find_source
@@ -22,7 +22,6 @@ from gpuprof.experiment.model import (
     Argument,
     Buffer,
     BufferArgument,
-    Dim3,
     FillStep,
     HostStep,
     KernelStep,
@@ -32,6 +31,7 @@ from gpuprof.experiment.model import (
 from gpuprof.experiment.operators import Value
 from gpuprof.experiment.points import Point
 from gpuprof.experiment.schema import ArgumentModel, StepModel
+from gpuprof.isa.machine import Dim3
 
 _COMMON = {"name", "timed", "once"}
 #: kind of step -> keys that it needs, keys that it may have besides
@@ -127,7 +127,7 @@ class StepBuilder:
         if name not in self.sources:
             try:
                 self.sources[name] = find_source(name, self.config)
-            except UsageError as error:
+            except (UsageError, UnreadableFileError) as error:
                 self.sources[name] = str(error)
         found = self.sources[name]
         if isinstance(found, str):

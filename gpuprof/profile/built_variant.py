@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpuprof.arch.launch_limits import KernelResources, launch_problem
 from gpuprof.device.jobs import (
     BufferReference,
     BufferSpec,
@@ -28,7 +29,7 @@ from gpuprof.experiment.model import (
     Variant,
 )
 from gpuprof.profile.shared_arrays import input_key
-from gpuprof.toolchain.model import Build, BuildRequest
+from gpuprof.toolchain.model import Build, BuildRequest, Resources
 
 
 class ArgumentMismatchError(UsageError):
@@ -88,9 +89,34 @@ class BuiltVariant:
             once=step.once,
         )
 
+    def launch_problem(self, arch: str | None) -> str | None:
+        """Why the hardware refuses one of the launches; None where it takes them all.
+
+        ``arch`` is the GPU's; None (the emulator): what each step was built for.
+        """
+        for step in self.variant.steps:
+            if isinstance(step, KernelStep):
+                build = self.builds[step.name]
+                problem = launch_problem(
+                    arch or build.request.arch, limits_of(build.resources), step.grid, step.block, step.shared_bytes
+                )
+                if problem is not None:
+                    return f"{build.demangled} cannot be launched: {problem}"
+        return None
+
     def job(self, buffers: tuple[BufferSpec, ...]) -> Job:
         """The job over the given buffers."""
         return Job(self.variant.label, buffers, self.calls())
+
+
+def limits_of(resources: Resources) -> KernelResources:
+    """What of a kernel's resources limits its launches."""
+    return KernelResources(
+        registers=resources.registers,
+        static_shared_bytes=resources.static_shared_bytes,
+        max_threads=resources.max_threads,
+        required_block=resources.required_block,
+    )
 
 
 def _kernel_argument(argument: Argument) -> BufferReference | bytes:

@@ -1,4 +1,4 @@
-"""The run on disk while it works, always whole; and what ``--resume`` takes from an earlier one."""
+"""The run on disk while it works, always whole, its newest rows in a journal; and what ``--resume`` takes from it."""
 
 from __future__ import annotations
 
@@ -6,10 +6,13 @@ import hashlib
 import math
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from gpuprof.errors import StoreError
-from gpuprof.results.json import RunEncoder, from_json, write_whole
+from gpuprof.results.history import History
+from gpuprof.results.journal import RowJournal, is_abandoned, journal_beside, read_run_and_journal
+from gpuprof.results.json import RunEncoder, write_whole
 from gpuprof.results.model import Result, Run, Status
 
 #: Seconds between two writes at least: a sweep of short variants is not spent on writing all earlier rows again.
@@ -17,7 +20,7 @@ WRITE_INTERVAL = 0.5
 #: Writing may take this share of a run's time at most: very large runs are written less often still.
 WRITE_SHARE = 0.05
 #: Rows that are an answer; the others are tried again.
-_FINAL = frozenset({Status.OK, Status.DIFFERS, Status.BUILD_FAILED, Status.LAUNCH_FAILED, Status.TIMED_OUT})
+_FINAL = frozenset(Status) - {Status.SKIPPED}
 
 
 def journal_path(config: Path) -> Path:
@@ -28,8 +31,8 @@ def journal_path(config: Path) -> Path:
     return user_data_path("gpuprof") / "runs" / f"{config.stem}-{key}.json"
 
 
-class Journal:
-    """Writes the run to every path, by write and rename.
+class Checkpoint:
+    """Appends each final row to the journal of every path, and writes the whole run by write and rename.
 
     A path that cannot be written is given up and costs nothing but a note: the run goes on.
     """
@@ -40,25 +43,45 @@ class Journal:
         self._encoder = RunEncoder()
         self._next = -math.inf  #: on the clock
         self._failed: dict[Path, str] = {}
+        self._rows: RowJournal | None = None
+        self._unwritten = False  #: rows since the last whole write
 
     @property
     def notes(self) -> tuple[str, ...]:
         """A line for each path that was given up."""
-        return tuple(f"Later runs cannot resume this one: {reason}" for reason in self._failed.values())
+        reasons = {**(self._rows.failed if self._rows is not None else {}), **self._failed}
+        return tuple(f"Later runs cannot resume this one: {reason}" for reason in dict.fromkeys(reasons.values()))
+
+    def start(self, run: Run) -> None:
+        """Begin with a run that has no rows yet; earlier files stay until the first whole write."""
+        self._rows = RowJournal(self._paths, run)
+
+    def add(self, row: Result) -> None:
+        """A row is final: it is on disk within a second."""
+        self._unwritten = True
+        if self._rows is not None:
+            self._rows.add(row)
 
     def due(self) -> bool:
-        """Is it time to write again? A killed run loses the rows of the last ``WRITE_INTERVAL`` at most."""
+        """Whether the whole run should be written again; rows between two writes are in the journal."""
         return self._clock() >= self._next
 
     def write(self, run: Run) -> None:
-        """Write it now."""
+        """Write the whole run now; a complete one ends the journal."""
         started = self._clock()
         text = self._encoder.to_json(run) + "\n"
         for path in self._paths:
             if path not in self._failed:
                 self._write(text, path)
+        self._unwritten = False
         ended = self._clock()
         self._next = ended + max(WRITE_INTERVAL, (ended - started) / WRITE_SHARE)
+
+    def close(self) -> None:
+        """End the journal; it is removed unless it holds what no whole write has."""
+        if self._rows is not None:
+            self._rows.close(remove=not self._failed and not self._unwritten)
+            self._rows = None
 
     def _write(self, text: str, path: Path) -> None:
         try:
@@ -73,10 +96,27 @@ class Journal:
 def earlier_results(paths: tuple[Path, ...]) -> Mapping[str, Result]:
     """The final rows of the first path that holds a run, by label; raises StoreError when none does."""
     for path in paths:
-        if path.is_file():
-            run = from_json(path.read_text(encoding="utf-8"), origin=str(path))
+        if path.exists() or journal_beside(path).exists():
+            run = read_run_and_journal(path)
             return {result.variant: result for result in run.results if result.status in _FINAL}
     raise StoreError(f"--resume: there is no earlier run of this experiment (looked at {', '.join(map(str, paths))})")
+
+
+def store_killed_run(config: Path, history: History) -> str | None:
+    """Keep what a killed run of ``config`` left in its journal in the history; returns its identifier, if any.
+
+    The identifier follows from the run, so that a second call changes nothing.
+    """
+    path = journal_path(config)
+    journal = journal_beside(path)
+    if not journal.exists() or not is_abandoned(journal):
+        return None
+    run = read_run_and_journal(path)
+    if run.complete or not run.results:
+        return None
+    identifier = hashlib.sha256(f"{run.config}|{run.started}".encode("utf-8", "surrogateescape")).hexdigest()[:8]
+    note = "The run was killed before its end; these rows were final."
+    return history.store(replace(run, identifier=identifier, notes=(*run.notes, note)))
 
 
 def still_holds(result: Result | None, fingerprint: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,13 +14,14 @@ from gpuprof.results.model import OccupancyFacts, SassFacts
 
 if TYPE_CHECKING:
     from gpuprof.experiment.model import KernelStep
-    from gpuprof.sass.model import Function
+    from gpuprof.sass.analysis import Analysis
+    from gpuprof.sass.model import Disassembly, Function
     from gpuprof.toolchain.cache import Cache
-    from gpuprof.toolchain.model import Build
+    from gpuprof.toolchain.model import Build, Resources
     from gpuprof.toolchain.tools import Toolchain
 
 #: Change it when ``SassFacts`` or what fills it changes: older entries are then made anew.
-FACTS_FORMAT = 2
+FACTS_FORMAT = 3
 _CACHE_KIND = "facts"
 
 
@@ -74,26 +75,56 @@ def read_facts(tools: Toolchain, cache: Cache, places: Sequence[CodePlace]) -> t
     except GpuprofError as error:
         return tuple(CodeFacts("", None, str(error)) for _ in places)
     try:
-        functions = parse_disassembly(disassemble_text(tools, places[0].cubin, cache)).functions
+        code = parse_disassembly(disassemble_text(tools, places[0].cubin, cache))
     except Exception as error:  # a fault in the parser must not cost the measurement
         return tuple(CodeFacts(digest, None, _why(error)) for digest in digests)
-    facts = [_analyse(place, digest, functions) for place, digest in zip(places, digests, strict=True)]
+    facts = [
+        _analyse(place, digest, code, cubin.kernels.get(place.symbol))
+        for place, digest in zip(places, digests, strict=True)
+    ]
     for place, found in zip(places, facts, strict=True):
         if found.sass is not None:
             cache.store(_CACHE_KIND, place.key, json.dumps(asdict(found)).encode())
     return tuple(facts)
 
 
-def _analyse(place: CodePlace, digest: str, functions: Mapping[str, Function]) -> CodeFacts:
-    from gpuprof.profile.sass_section import sass_facts
-
-    function = functions.get(place.symbol)
+def _analyse(place: CodePlace, digest: str, code: Disassembly, resources: Resources | None) -> CodeFacts:
+    function = code.functions.get(place.symbol)
     if function is None:
         return CodeFacts(digest, None, f"nvdisasm prints no code for {place.demangled}")
     try:
-        return CodeFacts(digest, sass_facts(function))
+        return CodeFacts(digest, sass_facts(function, code.arch, resources))
     except Exception as error:  # nor one in the analysis
         return CodeFacts(digest, None, _why(error))
+
+
+def sass_facts(function: Function, arch: str, resources: Resources | None) -> SassFacts:
+    """Counted facts of a kernel, with the names of parameters that ``gpuprof sass`` gives it."""
+    from gpuprof.sass.analysis import analyse
+
+    parameters = resources.parameters if resources is not None else ()
+    return facts_of(analyse(function, arch, parameters=[(each.offset, each.size) for each in parameters]))
+
+
+def facts_of(analysis: Analysis) -> SassFacts:
+    """The facts of an analysis; the FFMA figures are of the hot loop, or of the whole body when there is no loop."""
+    from gpuprof.sass.as_json import loop_data
+    from gpuprof.sass.opcodes import LOADS
+    from gpuprof.sass.stream import longest_run
+
+    hot, body = analysis.hot_loop, analysis.function.body
+    ffma = hot.mix.get("FFMA", 0) if hot is not None else analysis.mix.get("FFMA", 0)
+    total = hot.instructions if hot is not None else analysis.instructions
+    shared = hot.shared_loads if hot is not None else sum(LOADS.get(each.opcode) == "shared" for each in body)
+    return SassFacts(
+        instructions=analysis.instructions,
+        mix=dict(analysis.mix),
+        ffma_longest_run=longest_run(body, "FFMA"),
+        predicated=analysis.predication.predicated,
+        ffma_share_hot_loop=round(ffma / total, 4) if hot is not None and total else None,
+        shared_loads_per_ffma=round(shared / ffma, 4) if ffma else None,
+        loops=tuple(loop_data(loop) for loop in analysis.loops),
+    )
 
 
 def _why(error: Exception) -> str:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpuprof.device.base import DeviceDescription
@@ -19,6 +19,12 @@ from gpuprof.profile.variant_queue import Board, Ready
 from gpuprof.profile.verification.compare import explain
 from gpuprof.profile.verification.tolerance import reduction_length
 from gpuprof.results.model import Counters, Status, Verification
+
+#: Why a variant may go unchecked and still be in order.
+NO_REFERENCE = "the YAML gives no reference"
+NOT_TO_BE_CHECKED = (NO_REFERENCE, "it is the reference")
+#: What was found in the second pass only.
+SECOND_PASS = "in a second launch, with other bytes in memory that was never written"
 
 
 @dataclass(frozen=True)
@@ -120,18 +126,35 @@ class Lane:
             self._announce(ready.label)
         try:
             request = self._check_request(ready)
-            answer = self._supervisor.check(request)
+            answer = self._further_checks(ready, request, self._supervisor.check(request))
         except (GpuprofError, MemoryError) as error:
             self._fail(ready.label, error, reported)
             self._reload()
             return
         self._checked[ready.label] = _Checked(ready, request, answer, reported)
         status, reason = judge(answer)
-        if not self._timed or status is not Status.OK:
+        if not self._timed or status not in (Status.OK, Status.UNCHECKED):
             self._finish(ready.label, status, reason)
             return
         self._board.settle(ready.label, True)
         self._pool.add(ready.label, ready.baseline, ready.built.variant.iters)
+
+    def _further_checks(self, ready: Ready, request: Check, first: Checked) -> Checked:
+        """The answer after a second pass, where none will follow the timed launches, or others wait for the outputs.
+
+        It finds what works in the first launch only, and what depends on the bytes of memory that nobody wrote.
+        """
+        outputs = request.save[0] if request.save else None
+        references = request.references[:1]
+        if not references and ready.referenced and outputs is not None:
+            own = {spec.name: outputs / f"{spec.name}.npy" for spec in request.jobs[0].buffers if spec.output}
+            references = (own,)
+        if not references or (self._timed and not ready.referenced) or judge(first)[0] is Status.DIFFERS:
+            return first
+        again = self._supervisor.check(second_pass(request, references))
+        if judge(again)[0] is not Status.DIFFERS:
+            return first
+        return replace(again, counters=first.counters, context=SECOND_PASS)
 
     def _adopt_baselines(self) -> None:
         """Time baselines on this device too when their rows are another's: ratios compare like with like."""
@@ -155,6 +178,7 @@ class Lane:
             poison=POISONS[0],
             why_unchecked="" if any(references) else self._why_unchecked(ready),
             save=self._save_folders(ready, len(seeds)),
+            is_reference=ready.referenced,
         )
 
     def _references(self, ready: Ready, seed: int) -> dict[str, Path]:
@@ -176,8 +200,8 @@ class Lane:
     def _why_unchecked(self, ready: Ready) -> str:
         other = ready.built.variant.reference.variant
         if other is None:
-            return "the YAML gives no reference"
-        return "it is the reference" if other == ready.label else f"its reference {other} did not run"
+            return "it is the reference" if ready.referenced else NO_REFERENCE
+        return "it is the reference" if other == ready.label else f"its reference {other} did not run, or was wrong"
 
     def _save_folders(self, ready: Ready, seeds: int) -> tuple[Path, ...]:
         """Where the outputs go, by seed; empty when nobody wants them."""
@@ -204,28 +228,21 @@ class Lane:
     def _finish_timed(self, label: str) -> None:
         """Verify once more after the timed launches, with another poison; then the row is final."""
         checked = self._checked[label]
-        request = Check(
-            jobs=checked.request.jobs[:1],
-            references=checked.request.references[:1],
-            tolerance=checked.request.tolerance,
-            reductions=checked.request.reductions,
-            poison=POISONS[1],
-            why_unchecked=checked.request.why_unchecked,
-        )
+        request = second_pass(checked.request, checked.request.references[:1])
         try:
             status, reason = judge(self._supervisor.check(request))
         except GpuprofError as error:
             self._fail_timed(label, error)
             self._reload()
             return
-        if status is not Status.OK:
+        if status is Status.DIFFERS:
             reason = f"after the timed launches: {reason}"
         self._finish(label, status, reason)
 
     def _finish(self, label: str, status: Status, reason: str | None) -> None:
         checked = self._checked[label]
         timed = self._timed and label in self._pool.labels
-        self._board.settle(label, True)
+        self._board.settle(label, not self._leaves_no_reference(checked))
         if timed and label != checked.ready.baseline:
             self._supervisor.drop(label)
         if not checked.reported:
@@ -234,6 +251,10 @@ class Lane:
         verification, counters = checked.answer.verification, checked.answer.counters
         device = self._supervisor.device
         self._emit(Outcome(label, status, reason, verification, counters, track, ratio, device))
+
+    def _leaves_no_reference(self, checked: _Checked) -> bool:
+        """Are its outputs no reference, since it is wrong itself?"""
+        return checked.ready.referenced and judge(checked.answer)[0] is Status.DIFFERS
 
     def _fail(self, label: str, error: GpuprofError | MemoryError, reported: bool) -> None:
         self._failed.add(label)
@@ -255,9 +276,16 @@ class Lane:
                     break
 
 
+def second_pass(request: Check, references: tuple[Mapping[str, Path], ...]) -> Check:
+    """The check of a further pass over the first seed, with the other poison; nothing is kept of it."""
+    return replace(request, jobs=request.jobs[:1], references=references, poison=POISONS[1], save=())
+
+
 def judge(answer: Checked) -> tuple[Status, str | None]:
     """Status and reason of a checked pass: damage first, since a wrong output may follow from it."""
-    if answer.damage is not None:
-        return Status.DIFFERS, answer.damage
-    reason = explain(answer.verification)
-    return (Status.OK, None) if reason is None else (Status.DIFFERS, reason)
+    reason = answer.damage or explain(answer.verification)
+    if reason is not None:
+        return Status.DIFFERS, f"{answer.context}: {reason}" if answer.context else reason
+    if answer.verification.verdict == "unchecked" and answer.verification.why not in NOT_TO_BE_CHECKED:
+        return Status.UNCHECKED, answer.verification.why
+    return Status.OK, None

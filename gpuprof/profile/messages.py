@@ -50,15 +50,20 @@ class Check:
     poison: int
     why_unchecked: str = ""
     save: tuple[Path, ...] = ()  #: per seed: a folder for the outputs as .npy
+    is_reference: bool = False  #: others are compared with its outputs, so that all of them must be written
 
 
 @dataclass(frozen=True)
 class Checked:
-    """The verdict over all seeds, and what was counted in the last pass. ``damage``: what must not have changed."""
+    """The verdict over all seeds, and what was counted in the last pass. ``damage``: what must not have changed.
+
+    ``context`` says in which further pass something was found; empty: in the first.
+    """
 
     verification: Verification
     counters: Counters | None
     damage: str | None = None
+    context: str = ""
 
 
 @dataclass(frozen=True)

@@ -41,6 +41,7 @@ class RunOptions:
     build_timeout: float = 300.0
     launch_timeout: float | None = None
     overlap: bool = True
+    lock: bool = True  #: wait for other gpuprof runs on the same GPU
     variants: tuple[str, ...] = ()  #: labels, families or shell patterns; empty: all
     json: Path | None = None  #: written as rows end, at most every half second
     resume: bool = False

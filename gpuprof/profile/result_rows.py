@@ -23,7 +23,7 @@ from gpuprof.results.model import BuildFacts, Environment, LaunchFacts, Result, 
 
 if TYPE_CHECKING:
     from gpuprof.device.base import DeviceDescription
-    from gpuprof.device.nvml import GpuState
+    from gpuprof.device.clocks import GpuState
     from gpuprof.toolchain.model import Build
     from gpuprof.toolchain.tools import Toolchain
 
@@ -108,7 +108,9 @@ def executed_result(result: Result, outcome: Outcome, options: TimingOptions, wh
         timing = timing_of(outcome.track, outcome.ratio, Work(result.work_flop, result.work_bytes), options)
         timing = replace(timing, device=outcome.device)
     else:
-        missing["timing"] = why_no_time if outcome.status in (Status.OK, Status.DIFFERS) else "it did not run"
+        missing["timing"] = (
+            why_no_time if outcome.status in (Status.OK, Status.DIFFERS, Status.UNCHECKED) else "it did not run"
+        )
     if outcome.counters is None:
         missing["counters"] = "a GPU does not count by itself: --ncu" if not why_no_time else "it did not run"
     return replace(

@@ -16,14 +16,16 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
+from gpuprof.device.gpu_lock import GpuLocks
 from gpuprof.device.process import ChildProcess
 from gpuprof.errors import BuildError
 from gpuprof.experiment.model import Experiment, KernelStep, Variant
+from gpuprof.experiment.naming import select_all, without_counterpart
 from gpuprof.profile import result_rows
 from gpuprof.profile.background import in_background
 from gpuprof.profile.building import BuildsEnded, BuildStage, VariantBuilt
 from gpuprof.profile.built_variant import ArgumentMismatchError, BuiltVariant, fingerprint, same_code_key
-from gpuprof.profile.checkpoint import Journal, earlier_results, journal_path, still_holds
+from gpuprof.profile.checkpoint import Checkpoint, earlier_results, journal_path, still_holds
 from gpuprof.profile.code_facts import CodeFacts
 from gpuprof.profile.code_reading import CodeRead, CodeReader
 from gpuprof.profile.device_runner import Lane, Outcome
@@ -31,7 +33,7 @@ from gpuprof.profile.interrupts import Interrupts
 from gpuprof.profile.observer import Observer
 from gpuprof.profile.options import EMULATED_LAUNCH_TIMEOUT, GPU_LAUNCH_TIMEOUT, RunOptions
 from gpuprof.profile.peaks import with_percent
-from gpuprof.profile.selection import baseline_of, build_order, select, with_references
+from gpuprof.profile.selection import baseline_of, build_order, with_references
 from gpuprof.profile.setup import Setup, prepare_run
 from gpuprof.profile.shared_arrays import SharedData, shared_bytes
 from gpuprof.profile.supervisor import DeviceSupervisor
@@ -75,10 +77,11 @@ def run_prepared(
     """``run_experiment`` where tools and devices are settled already."""
     for note in setup.notes:
         observer.note(note)
-    chosen = with_references(experiment, select(experiment.variants, options.variants))
+    chosen = with_references(experiment, select_all(experiment.variants, options.variants))
     data = SharedData(max((shared_bytes(variant) for variant in chosen), default=0) * options.seeds)
     try:
-        with Interrupts() as interrupts:
+        uuids = [gpu.uuid for gpu in setup.devices.gpus if gpu.uuid] if options.lock else []
+        with GpuLocks(uuids, observer.note), Interrupts() as interrupts:
             return _Conductor(experiment, chosen, options, observer, setup, data, interrupts, worker).run()
     finally:
         data.close()
@@ -106,13 +109,14 @@ class _Conductor:
         self._board = Board()
         self._referenced = frozenset(v.reference.variant for v in variants if v.reference.variant)
         self._to_build = sum(self._skip_reason(variant) is None for variant in variants)
+        self._unpaired = without_counterpart(variants, experiment.baseline)
         self._rows: dict[str, Result] = {}
         self._final: set[str] = set()
         self._executed: set[str] = set()
         self._unread: dict[str, BuiltVariant] = {}  #: built, with machine code that is still being read
         self._code_keys: dict[str, str | None] = {}
         self._journal_paths = tuple(p for p in (options.json, journal_path(experiment.path)) if p is not None)
-        self._journal = Journal(self._journal_paths)
+        self._checkpoint = Checkpoint(self._journal_paths)
         self._earlier: Mapping[str, Result] = earlier_results(self._journal_paths) if options.resume else {}
         self._unsaved = False
         self._built_count = self._kept = 0
@@ -129,6 +133,13 @@ class _Conductor:
 
     def run(self) -> Run:
         """Everything, from the first build to the last row."""
+        self._checkpoint.start(self.snapshot(complete=False))
+        try:
+            return self._run()
+        finally:
+            self._checkpoint.close()
+
+    def _run(self) -> Run:
         order = build_order(self._variants, self._experiment.baseline)
         runnable = tuple(variant for variant in order if self._skip_reason(variant) is None)
         for variant in order:
@@ -155,7 +166,7 @@ class _Conductor:
         self._finish_unread()
         run = self.snapshot(complete=len(self._final) == len(self._variants))
         run = replace(run, expectations=self._expectations(run), environment=self._watched(run.environment))
-        self._journal.write(run)
+        self._checkpoint.write(run)
         return run
 
     def _skip_reason(self, variant: Variant) -> str | None:
@@ -252,6 +263,12 @@ class _Conductor:
             row = result_rows.bare_result(event.variant, Status.LAUNCH_FAILED, str(error))
             self._finish(replace(row, missing={"arguments": str(error)}))
             return
+        problem = event.outcome.launch_problem(self._setup.native_arch)
+        if problem is not None:
+            self._board.settle(event.variant.label, False)
+            row = replace(result_rows.built_result(event.outcome), status=Status.LAUNCH_FAILED, reason=problem)
+            self._finish(replace(row, missing={**row.missing, "timing": problem, "counters": problem}))
+            return
         self._dispatch(event.outcome)
 
     def _dispatch(self, built: BuiltVariant) -> None:
@@ -268,7 +285,10 @@ class _Conductor:
             self._kept += 1
             self._execute(earlier)
             return
-        self._rows[label] = replace(result_rows.built_result(built), fingerprint=key)
+        row = replace(result_rows.built_result(built), fingerprint=key)
+        if label in self._unpaired:
+            row = replace(row, missing={**row.missing, "baseline": self._unpaired[label]})
+        self._rows[label] = row
         if self._setup.devices.names:
             self._board.put(ready)
         else:
@@ -315,19 +335,22 @@ class _Conductor:
     def _finish(self, row: Result) -> None:
         self._rows[row.variant] = row = with_percent(row, self._setup.peaks)
         self._final.add(row.variant)
+        self._checkpoint.add(row)
         self._observer.finished(len(self._final), len(self._variants), row)
         self._unsaved = True
         self._save()
 
     def _save(self) -> None:
         """Write the rows that are final to disk, unless that was done a moment ago."""
-        if self._unsaved and self._journal.due():
-            self._journal.write(self.snapshot(complete=False))
+        if self._unsaved and self._checkpoint.due():
+            self._checkpoint.write(self.snapshot(complete=False))
             self._unsaved = False
 
     def snapshot(self, *, complete: bool) -> Run:
         """The run as it stands, final rows only, in the experiment's order."""
         rows = [self._rows[v.label] for v in self._variants if v.label in self._final]
+        marked = result_rows.mark_same_code(rows, self._code_keys)
+        self._rows.update((row.variant, row) for row in marked)  # so that a marked row is encoded once
         return Run(
             experiment=self._experiment.name,
             description=self._experiment.description,
@@ -335,11 +358,11 @@ class _Conductor:
             started=self._started.isoformat(timespec="seconds"),
             seconds=time.monotonic() - self._clock,
             environment=self._setup.environment,
-            results=tuple(result_rows.mark_same_code(rows, self._code_keys)),
+            results=tuple(marked),
             baseline=self._experiment.baseline,
             dropped=self._experiment.dropped,
             complete=complete,
-            notes=(*self._setup.notes, *self._kept_note(), *self._journal.notes),
+            notes=(*self._setup.notes, *self._kept_note(), *self._checkpoint.notes),
         )
 
     def _kept_note(self) -> tuple[str, ...]:
@@ -356,7 +379,7 @@ class _Conductor:
     def _expectations(self, run: Run) -> tuple[ExpectationOutcome, ...]:
         if not self._experiment.expect:
             return ()
-        from gpuprof.experiment.expect import evaluate_expectations
+        from gpuprof.results.expectations import evaluate_expectations
 
         return evaluate_expectations(self._experiment, run.results)
 

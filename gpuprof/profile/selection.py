@@ -2,31 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 
-from gpuprof.errors import UsageError
 from gpuprof.experiment.model import Experiment, Variant
-
-
-def select(variants: Sequence[Variant], wanted: Sequence[str]) -> tuple[Variant, ...]:
-    """The variants that ``--variant`` names by label, family or shell pattern; all when it names none.
-
-    Raises UsageError for a name that fits nothing, with the nearest.
-    """
-    if not wanted:
-        return tuple(variants)
-    for name in wanted:
-        if not any(_fits(variant, name) for variant in variants):
-            known = [*dict.fromkeys(variant.family for variant in variants), *(variant.label for variant in variants)]
-            near = difflib.get_close_matches(name, known, n=3) or known[:6]
-            raise UsageError(f"--variant {name!r} names no variant; there are {', '.join(near)}")
-    return tuple(variant for variant in variants if any(_fits(variant, name) for name in wanted))
-
-
-def _fits(variant: Variant, name: str) -> bool:
-    return name in (variant.label, variant.family) or fnmatchcase(variant.label, name)
+from gpuprof.experiment.naming import counterpart, matches
 
 
 def with_references(experiment: Experiment, chosen: Sequence[Variant]) -> tuple[Variant, ...]:
@@ -37,21 +16,17 @@ def with_references(experiment: Experiment, chosen: Sequence[Variant]) -> tuple[
 
 
 def baseline_of(variant: Variant, variants: Sequence[Variant], baseline: str | None) -> str | None:
-    """The label that a variant's times are compared with: of the baseline's points the one with the same sizes and the
-    most equal parameters, the first of those; None when the experiment has no baseline or none of the same sizes."""
-    if baseline is None:
-        return None
-    candidates = [
-        other for other in variants if baseline in (other.label, other.family) and other.sizes == variant.sizes
-    ]
-    return max(candidates, key=lambda other: _agreement(variant, other)).label if candidates else None
-
-
-def _agreement(variant: Variant, other: Variant) -> int:
-    return sum(other.parameters.get(name) == value for name, value in variant.parameters.items())
+    """The label that a variant's times are compared with (``naming.counterpart``); None without a baseline, or where
+    it names no variant of the same sizes."""
+    found = None if baseline is None else counterpart(variants, baseline, variant)
+    return None if found is None else found.label
 
 
 def build_order(variants: Sequence[Variant], baseline: str | None) -> tuple[Variant, ...]:
     """Baselines and references first, so that the others need not wait for them."""
     references = {variant.reference.variant for variant in variants}
-    return tuple(sorted(variants, key=lambda v: not (v.label in references or baseline in (v.label, v.family))))
+    return tuple(sorted(variants, key=lambda v: not (v.label in references or _names(baseline, v))))
+
+
+def _names(baseline: str | None, variant: Variant) -> bool:
+    return baseline is not None and matches(baseline, variant.family, variant.label)

@@ -7,22 +7,22 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from gpuprof.device.choice import DeviceChoice, choose_arch, choose_devices
-from gpuprof.device.cuda_info import Gpus, find_gpus
-from gpuprof.device.nvml import GpuMonitor, GpuState
+from gpuprof.device.choice import DeviceChoice, choose_arch, choose_devices, resolve_arch
+from gpuprof.device.clocks import GpuMonitor, GpuState
+from gpuprof.device.gpus import Gpus, find_gpus
 from gpuprof.device.opening import why_no_pycuda
 from gpuprof.errors import UsageError
 from gpuprof.experiment.limits import launch_mistakes
 from gpuprof.experiment.model import Experiment, Variant
+from gpuprof.experiment.naming import select_all, unpaired_note
 from gpuprof.profile.messages import Open
 from gpuprof.profile.options import RunOptions
 from gpuprof.profile.peaks import Peaks, peaks_of
 from gpuprof.profile.result_rows import environment_of
-from gpuprof.profile.selection import select, with_references
+from gpuprof.profile.selection import with_references
 from gpuprof.profile.supervisor import WORKER_MODULE
 from gpuprof.results.model import Environment
 from gpuprof.toolchain import find_tools
-from gpuprof.toolchain.arch_choice import parse_arch
 from gpuprof.toolchain.build import Builder
 from gpuprof.toolchain.tools import Toolchain
 
@@ -57,8 +57,13 @@ class Setup:
     def arch_of(self, variant: Variant) -> str:
         """What a variant is built for: ``--arch``, its own ``arch:``, or the run's."""
         if self.explicit_arch is None and variant.arch is not None:
-            return parse_arch(variant.arch)
+            return resolve_arch(variant.arch, self.devices.gpus)
         return self.default_arch
+
+    @property
+    def native_arch(self) -> str | None:
+        """The GPU's own architecture, whose limits its launches have; None: each is judged by what it was built for."""
+        return self.support_arch
 
     @property
     def device_key(self) -> str:
@@ -107,17 +112,25 @@ def prepare_run(experiment: Experiment, options: RunOptions) -> Setup:
     gpus = find_gpus() if needs_gpu else Gpus((), "not asked for")
     devices = choose_devices(options.devices, gpus, why_no_pycuda() if gpus.devices else None)
     explicit = options.arch or experiment.arch
-    arch = choose_arch(None if explicit is None else parse_arch(explicit), devices.gpus)
+    arch = choose_arch(None if explicit is None else resolve_arch(explicit, devices.gpus), devices.gpus)
     own = {variant.arch for variant in experiment.variants if options.arch is None and variant.arch is not None}
-    archs: dict[str | None, str] = {name: choose_arch(parse_arch(name), devices.gpus).arch for name in sorted(own)}
-    chosen = with_references(experiment, select(experiment.variants, options.variants))
+    archs: dict[str | None, str] = {
+        name: choose_arch(resolve_arch(name, devices.gpus), devices.gpus).arch for name in sorted(own)
+    }
+    chosen = with_references(experiment, select_all(experiment.variants, options.variants))
     check_launches((variant, archs.get(variant.arch, arch.arch)) for variant in chosen)
     tools = find_tools(options.cuda_home)
     builder = Builder(tools, jobs=options.jobs, timeout=options.build_timeout, ccbin=options.ccbin)
     gpu = devices.gpus[0] if devices.gpus else None
     monitor = GpuMonitor(gpu.uuid) if gpu else None
     peaks = peaks_of(gpu) if gpu else None
-    notes = (*devices.notes, *((arch.note,) if arch.note else ()), *_peak_note(peaks))
+    compared = chosen if devices.kind == "gpu" else experiment.variants
+    notes = (
+        *devices.notes,
+        *((arch.note,) if arch.note else ()),
+        *_peak_note(peaks),
+        *unpaired_note(compared, experiment.baseline),
+    )
     return Setup(
         tools=tools,
         builder=builder,

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
-import os
 import re
 import shutil
 import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import numpy as np
 
 from gpuprof.device.jobs import BufferSpec
 from gpuprof.errors import StoreError
 from gpuprof.experiment.model import Buffer, Variant
+from gpuprof.system.cleanup import shared_cleaner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,6 +27,7 @@ _MEMORY_FOLDER = Path("/dev/shm")
 #: A folder in memory is used when this many times the experiment's bytes are free there.
 _ROOM = 4
 _PREFIX = "gpuprof-run-"
+_LOCK = "owner.lock"
 
 
 class SharedData:
@@ -34,7 +36,8 @@ class SharedData:
     def __init__(self, expected_bytes: int = 0) -> None:
         parent = _parent_folder(expected_bytes)
         _remove_abandoned(parent)
-        self.folder = Path(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-", dir=parent))
+        self.folder, self._lock_file = _make_owned_folder(parent)
+        shared_cleaner().add_folder(self.folder)
         self._locks: dict[str, Lock] = {}
         self._guard = Lock()
 
@@ -74,6 +77,8 @@ class SharedData:
     def close(self) -> None:
         """Remove the folder."""
         shutil.rmtree(self.folder, ignore_errors=True)
+        self._lock_file.close()
+        shared_cleaner().forget_folder(self.folder)
 
     def _inputs(self, variant: Variant, seed_offset: int) -> Mapping[str, NDArray[np.generic]]:
         filled = {name: buffer for name, buffer in variant.buffers.items() if buffer.fill.kind != "poison"}
@@ -142,12 +147,31 @@ def _reference_key(variant: Variant, seed_offset: int) -> str:
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:24]
 
 
+def _make_owned_folder(parent: Path) -> tuple[Path, IO[bytes]]:
+    """A folder whose lock file this process holds; it gets the name that others look for once it is locked."""
+    try:
+        made = Path(tempfile.mkdtemp(prefix=f"new-{_PREFIX}", dir=parent))
+        lock = (made / _LOCK).open("wb")
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return made.rename(made.with_name(made.name.removeprefix("new-"))), lock
+    except OSError as error:
+        raise StoreError(
+            f"cannot make a folder for inputs in {parent} ({error.strerror or error}); set TMPDIR to a folder with room"
+        ) from None
+
+
 def _remove_abandoned(parent: Path) -> None:
-    """Remove the folders of runs that were killed: those whose process is gone."""
+    """Remove the folders of runs that were killed: those whose lock nobody holds.
+
+    A process number says nothing here: containers that share the folder have numbers of their own.
+    """
     for folder in parent.glob(f"{_PREFIX}*"):
-        owner = folder.name.removeprefix(_PREFIX).split("-")[0]
-        if owner.isdigit() and not Path(f"/proc/{owner}").exists() and Path("/proc/self").exists():
-            shutil.rmtree(folder, ignore_errors=True)
+        try:
+            with (folder / _LOCK).open("rb") as lock:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+        except OSError:
+            continue  # held by its run, removed meanwhile, or another user's
 
 
 def _parent_folder(expected_bytes: int) -> Path:

@@ -11,16 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpuprof.device.clocks import GpuMonitor
 from gpuprof.device.jobs import Job
-from gpuprof.device.nvml import GpuMonitor
 from gpuprof.device.opening import open_device
 from gpuprof.device.process import Failure, serve_connection
-from gpuprof.device.session import POISONS, Session, StepCounters
+from gpuprof.device.session import POISONS, Coverage, Session, StepCounters
 from gpuprof.errors import DeviceMemoryError, GpuprofError, LaunchError
 from gpuprof.profile.counting import counters_of
 from gpuprof.profile.messages import Check, Checked, Done, Drop, Load, Open, Opened, Sample, Sampled, Support
 from gpuprof.profile.verification.cache import WRITTEN_SUFFIX, Comparer, Comparison
 from gpuprof.profile.verification.compare import OutputCheck, summarize, unchecked
+from gpuprof.profile.verification.coverage import limits_of, shortfall
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -95,32 +96,40 @@ class Worker:
         why: str = ""
         damage: str | None = None
         counted: tuple[StepCounters, ...] = ()
+        missing = ""
         for seed, job in enumerate(request.jobs):
             counted = self._pass(job, request.poison)
             damage = damage or self.session.damage(job)
-            found = self._compare(request, seed, self._masks(job, counted))
+            coverage = self.session.coverage(job, counted)
+            found = self._compare(request, seed, coverage)
             parts += found.checks
             why, digests = found.why, digests or dict(found.digests)
+            if request.references:
+                missing = missing or shortfall(job, coverage, request.references[seed])
         self._timed[request.jobs[0].label] = request.jobs[0]
-        return Checked(self._verdict(request, parts, why, digests), counters_of(counted), damage)
+        return Checked(self._verdict(request, parts, why, digests, missing), counters_of(counted), damage)
 
-    def _compare(self, request: Check, seed: int, masks: Mapping[str, NDArray[np.bool_] | None]) -> Comparison:
+    def _compare(self, request: Check, seed: int, coverage: Mapping[str, Coverage]) -> Comparison:
         """The outputs of the pass; read only when they must be kept, or are not those of a pass before."""
         job = request.jobs[seed]
         references = request.references[seed] if request.references else {}
-        if not request.save and not masks:
-            names = [spec.name for spec in job.buffers if spec.output]
+        names = [spec.name for spec in job.buffers if spec.output]
+        limits = limits_of(job, coverage, frozenset(names if request.is_reference else references))
+        restricted = any(limit.written is not None or limit.unwritten is not None for limit in limits.values())
+        if not request.save and not restricted:
             known = self._comparer.recall(request, references, names, partial(self.session.holds_bytes, job))
             if known is not None:
                 return known
         outputs = self.session.outputs(job)
         if request.save:
-            save_outputs(outputs, masks, request.save[seed])
-        return self._comparer.compare(request, references, outputs, masks)
+            save_outputs(outputs, {name: limit.written for name, limit in limits.items()}, request.save[seed])
+        return self._comparer.compare(request, references, outputs, limits)
 
-    def _verdict(self, request: Check, parts: list[OutputCheck], why: str, digests: Mapping[str, str]) -> Verification:
-        if request.references:
-            return summarize(parts, why, digests)
+    def _verdict(
+        self, request: Check, parts: list[OutputCheck], why: str, digests: Mapping[str, str], missing: str
+    ) -> Verification:
+        if request.references or any(part.wrong for part in parts):
+            return summarize(parts, why, digests, shortfall=missing)
         total = sum(int(np.prod(spec.shape)) for spec in request.jobs[0].buffers if spec.output)
         return unchecked(total, request.why_unchecked, digests)
 
@@ -131,12 +140,6 @@ class Worker:
             self.session.keep_only([job])  # the others are loaded again when their turn comes
             self.session.prepare(job, poison)
         return self.session.run(job)
-
-    def _masks(self, job: Job, counted: tuple[StepCounters, ...]) -> Mapping[str, NDArray[np.bool_] | None]:
-        """Where a sample of blocks ran, only what it wrote is compared."""
-        if not any(step.counters.scaled for step in counted):
-            return {}
-        return self.session.written(job)
 
     def _load(self, request: Load) -> Done:
         self._pass(request.job, POISONS[0])
@@ -156,7 +159,9 @@ class Worker:
         return Sampled(taken.samples_us, seconds, clock, self._monitor.throttle_reasons(), taken.remarks)
 
     def _drop(self, request: Drop) -> Done:
-        self._timed.pop(request.label, None)
+        job = self._timed.pop(request.label, None)
+        if job is not None:
+            self.session.drop(job)
         return Done()
 
 

@@ -22,6 +22,7 @@ LIMITERS: Mapping[str, str] = {
 STATUS_WORDS: Mapping[Status, str] = {
     Status.OK: "ok",
     Status.DIFFERS: "differs",
+    Status.UNCHECKED: "unchecked",
     Status.BUILD_FAILED: "build failed",
     Status.LAUNCH_FAILED: "failed",
     Status.TIMED_OUT: "timed out",

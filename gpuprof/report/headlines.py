@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from gpuprof.isa import ncu_metrics as m
 from gpuprof.report import units
-from gpuprof.results import metrics as m
 from gpuprof.results.metric_sets import STALL_REASONS, stall_metric
 from gpuprof.results.model import Counters
 

@@ -12,6 +12,7 @@ from gpuprof.report.columns import Row, draw, rows_of, status_word
 from gpuprof.report.run_table import below, heads_for
 from gpuprof.report.sentences import head_lines
 from gpuprof.results.derived import describe
+from gpuprof.results.lookup import is_baseline
 from gpuprof.results.model import Run, Status
 
 #: What the chart shows: the first of these that any variant has.
@@ -84,7 +85,7 @@ def _table(run: Run, rows: tuple[Row, ...]) -> Iterator[str]:
             f"<td{_left(column.right, mark if column.head == 'status' else '')}>{escape(column.cells[n])}</td>"
             for column in columns
         )
-        baseline = run.baseline in (row.result.variant, row.result.family)
+        baseline = is_baseline(run, row.result)
         start = '<tr class="baseline">' if baseline else "<tr>"
         yield f"{start}{''.join(cells)}</tr>"
     yield "</tbody></table>"

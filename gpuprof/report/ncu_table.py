@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from gpuprof.isa import ncu_metrics as m
 from gpuprof.report import units
 from gpuprof.report.headlines import top_stalls
 from gpuprof.report.layout import ALWAYS, Column
-from gpuprof.results import metrics as m
 from gpuprof.results.metric_sets import STALL_REASONS
 from gpuprof.results.model import Number, Run
 

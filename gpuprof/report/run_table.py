@@ -26,6 +26,7 @@ from gpuprof.report.ncu_table import ncu_columns
 from gpuprof.report.sentences import coverage_lines, describe_difference, head_lines
 from gpuprof.report.tables import print_columns
 from gpuprof.report.verdict import verdict
+from gpuprof.results.lookup import is_baseline
 from gpuprof.results.model import Result, Run, Status
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def render_run(run: Run, console: Console, *, sass: bool = False) -> None:
         console.print(Text(line, style="dim"))
     if run.results:
         console.print()
-        bold = [n for n, result in enumerate(run.results) if run.baseline in (result.variant, result.family)]
+        bold = [n for n, result in enumerate(run.results) if is_baseline(run, result)]
         named = label_heads(run.results, console.width)
         if VARIANT not in named and len({result.family for result in run.results}) == 1:
             console.print(Text(f"variants of {run.results[0].family}", style="dim"))

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpuprof.results import metrics as m
+from gpuprof.isa import ncu_metrics as m
 from gpuprof.results.derived import counters_of, derived_values
 from gpuprof.results.metric_sets import STALL_REASONS, stall_metric
 from gpuprof.results.model import Result

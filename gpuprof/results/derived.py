@@ -11,13 +11,13 @@ import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from gpuprof.results import metrics as m
+from gpuprof.isa import ncu_metrics as m
+from gpuprof.isa.machine import WARP_LANES
 from gpuprof.results.model import Counters, Result
 
 Compute = Callable[[Result], "float | None"]
 
 SECTOR_BYTES = 32
-WARP_LANES = 32
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,8 @@ def counters_of(result: Result) -> Counters | None:
 
 def counted_flop(counters: Counters) -> float | None:
     """Floating-point operations of FP32, FP64 and FP16 instructions, tensor cores not included."""
+    if any(name in counters.unavailable for name in m.FLOP_PER_LANE):
+        return None
     known = [counters.values[name] * flop for name, flop in m.FLOP_PER_LANE.items() if name in counters.values]
     return float(sum(known)) if known else None
 

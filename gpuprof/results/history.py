@@ -19,6 +19,7 @@ from gpuprof.errors import StoreError, UsageError
 from gpuprof.results.derived import derived_values
 from gpuprof.results.json import from_json, to_json
 from gpuprof.results.model import Result, Run, Status
+from gpuprof.system.files import exists, expand_user, reason_unreadable
 
 #: SQLite's user_version of a file that this module wrote.
 DATABASE_VERSION = 1
@@ -69,7 +70,7 @@ def history_path(option: str | Path | None = None) -> Path:
     """The database's file: the option, else GPUPROF_HISTORY, else one in the user's data folder."""
     chosen = option or os.environ.get(ENVIRONMENT_VARIABLE)
     if chosen:
-        return Path(chosen).expanduser()
+        return expand_user(Path(chosen))
     import platformdirs
 
     return Path(platformdirs.user_data_dir("gpuprof", appauthor=False)) / "history.sqlite"
@@ -152,6 +153,9 @@ class History:
     @contextmanager
     def _connection(self, *, writing: bool = False) -> Iterator[sqlite3.Connection]:
         """A transaction on the checked database; an absent file reads as an empty one."""
+        reason = reason_unreadable(self.path) if exists(self.path) else None
+        if reason is not None:
+            raise StoreError(f"cannot open the history {self.path}: {reason}; give --history FILE, or --no-history")
         try:
             if writing:
                 self.path.parent.mkdir(parents=True, exist_ok=True)

@@ -23,6 +23,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from gpuprof.errors import StoreError
 from gpuprof.results.model import SCHEMA_VERSION, Result, Run
+from gpuprof.system.files import reason_unreadable
 
 #: Larger files are refused unread: a run of 10,000 variants with every sample stays far below.
 MAXIMUM_BYTES = 1 << 30
@@ -65,17 +66,33 @@ def from_json(text: str, *, origin: str = "this text") -> Run:
     Raises:
         StoreError: not JSON, not a run, or of a schema version that this gpuprof does not read.
     """
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise StoreError(f"{origin} is not valid JSON ({error}): was it cut short?") from None
+    data = _parse(text, origin)
     _check_version(data, origin)
-    try:
-        run = _decode(data, Run, "run")
-    except _WrongShapeError as error:
-        raise StoreError(f"{origin} is JSON, but not a run of gpuprof: {error}") from None
+    run = _decoded(data, Run, "run", origin)
     assert isinstance(run, Run)
     return run
+
+
+def result_from_json(text: str, *, origin: str = "this text") -> Result:
+    """One row of a run, as ``encode`` gives it; raises StoreError as ``from_json`` does."""
+    result = _decoded(_parse(text, origin), Result, "result", origin)
+    assert isinstance(result, Result)
+    return result
+
+
+def _parse(text: str, origin: str) -> object:
+    try:
+        data: object = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise StoreError(f"{origin} is not valid JSON ({error}): was it cut short?") from None
+    return data
+
+
+def _decoded(data: object, kind: type, name: str, origin: str) -> object:
+    try:
+        return _decode(data, kind, name)
+    except _WrongShapeError as error:
+        raise StoreError(f"{origin} is JSON, but not a run of gpuprof: {error}") from None
 
 
 def write_run(run: Run, path: Path) -> None:
@@ -140,10 +157,10 @@ def read_run(path: Path) -> Run:
     Raises:
         StoreError: the file is missing, too large, or no run.
     """
+    reason = reason_unreadable(path, MAXIMUM_BYTES)
+    if reason is not None:
+        raise StoreError(f"cannot read {path}: {reason}")
     try:
-        size = path.stat().st_size
-        if size > MAXIMUM_BYTES:
-            raise StoreError(f"{path} has {size:,} bytes; a run's JSON has at most {MAXIMUM_BYTES:,}")
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise StoreError(f"cannot read {path}: {error.strerror or error}") from None

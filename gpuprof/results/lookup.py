@@ -1,12 +1,13 @@
-"""The rows of a run in the order of one of their values."""
+"""Rows of a run: in the order of one of their values, and which of them are the baseline."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
 from gpuprof.errors import UsageError
+from gpuprof.experiment.naming import matches
 from gpuprof.results.derived import TABLE, derived_values, no_value
-from gpuprof.results.model import Run
+from gpuprof.results.model import Result, Run
 
 ALIASES = {"time": "time_us"}
 
@@ -35,3 +36,8 @@ def parse_order(text: str) -> Order:
     if name not in known:
         raise UsageError(f"--sort {text!r}: {no_value(plain, (*ALIASES, *known))}")
     return Order(name, text.strip().startswith("-"))
+
+
+def is_baseline(run: Run, result: Result) -> bool:
+    """Whether the run's baseline names this row."""
+    return run.baseline is not None and matches(run.baseline, result.family, result.variant)

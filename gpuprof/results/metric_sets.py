@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 
 from gpuprof.errors import UsageError
-from gpuprof.results import metrics as m
+from gpuprof.isa import ncu_metrics as m
 
 #: Counters that repeat exactly from launch to launch: those that the emulator is held against.
 EXACT: tuple[str, ...] = (

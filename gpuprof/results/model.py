@@ -19,6 +19,7 @@ class Status(str, Enum):
 
     OK = "ok"
     DIFFERS = "differs"
+    UNCHECKED = "unchecked"  #: it ran, and what the reference has could not be compared
     BUILD_FAILED = "build_failed"
     LAUNCH_FAILED = "launch_failed"
     TIMED_OUT = "timed_out"
@@ -143,7 +144,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Verification:
-    """``verdict``: ``ok``, ``differs``, ``unchecked``; ``why`` gives the source of the tolerance, or why unchecked."""
+    """``verdict``: ``ok``, ``differs``, ``unchecked``; ``why`` gives the source of the tolerance, or why unchecked.
+
+    ``wrong`` includes the ``never_written`` elements: those that the reference has and no launch stored to.
+    """
 
     verdict: str
     max_abs: float | None
@@ -156,6 +160,9 @@ class Verification:
     picture: tuple[str, ...] = ()
     first_difference: Difference | None = None
     output_sha256: Mapping[str, str] = field(default_factory=dict)
+    never_written: int = 0
+    where_unwritten: str = ""
+    notes: tuple[str, ...] = ()  #: what the check cannot see: a tolerance wider than a term
 
 
 @dataclass(frozen=True)

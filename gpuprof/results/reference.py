@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpuprof.results.history import History, history_path
-from gpuprof.results.json import read_run
+from gpuprof.results.journal import journal_beside, read_run_and_journal
 from gpuprof.results.model import Run
+from gpuprof.system.files import exists, expand_user, is_file
 
 
 def load_run(reference: str, history: str | Path | None = None) -> Run:
@@ -16,7 +17,8 @@ def load_run(reference: str, history: str | Path | None = None) -> Run:
         UsageError: nothing, or more than one run, fits.
         StoreError: the file or the history cannot be read.
     """
-    path = Path(reference).expanduser()
-    if path.is_file() or reference.endswith(".json"):
-        return read_run(path)
+    path = expand_user(Path(reference))
+    named = exists(path) and not path.is_dir()
+    if named or is_file(journal_beside(path)) or reference.endswith(".json"):
+        return read_run_and_journal(path)
     return History(history_path(history)).find(reference)

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gpuprof.isa.constant_bank import BankNames
+from gpuprof.isa.machine import INSTRUCTION_BYTES
 from gpuprof.sass.backward_slice import Tracer
-from gpuprof.sass.banks import BankNames
 from gpuprof.sass.cfg import Graph, build_graph
 from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.findings import Finding, find_all
@@ -45,7 +46,7 @@ class Analysis:
 
     @property
     def code_bytes(self) -> int:
-        return 16 * len(self.function.instructions)
+        return INSTRUCTION_BYTES * len(self.function.instructions)
 
     def loop_indices(self, number: int) -> list[int]:
         """Indices of all instructions of a loop, inner loops included, by address."""

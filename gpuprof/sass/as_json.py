@@ -159,7 +159,7 @@ def _instruction(instruction: Instruction) -> Json:
         "understood": instruction.understood,
         "control": {
             "stall": control.stall,
-            "yield": control.yield_hint,
+            "yield": control.yields,
             "write_barrier": control.write_barrier,
             "read_barrier": control.read_barrier,
             "wait_mask": control.wait_mask,

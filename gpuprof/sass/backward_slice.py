@@ -6,12 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from gpuprof.sass.banks import BankNames
+from gpuprof.isa.constant_bank import BankNames
+from gpuprof.isa.opcodes import Computes, Kind, names_where
 from gpuprof.sass.control_dependence import Deciders
 from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.def_use import Register
 from gpuprof.sass.model import Instruction, Operand, OperandKind
-from gpuprof.sass.opcodes import ATOMICS, LOADS, Kind, kind_of_opcode
+from gpuprof.sass.opcodes import ATOMICS, LOADS, kind_of_opcode
 
 #: Special registers that differ between the lanes of a warp.
 _LANE_REGISTERS = {
@@ -27,7 +28,7 @@ _LANE_REGISTERS = {
     "SR_GEMASK": "lane",
 }
 _BLOCK_REGISTERS = {"SR_CTAID.X": "blockIdx.x", "SR_CTAID.Y": "blockIdx.y", "SR_CTAID.Z": "blockIdx.z"}
-_EXCHANGES = frozenset(("SHFL", "VOTE", "MATCH", "REDUX", "CREDUX"))
+_EXCHANGES = names_where(lambda row: row.computes is Computes.EXCHANGE)
 #: Bits of a set of origins that stand for no name; the names' bits follow.
 _EXCHANGED, _UNKNOWN = 1, 2
 #: What is asked about: the result of an instruction (its index); the value that several writers may have left, as a

@@ -12,17 +12,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from gpuprof.isa.opcodes import Control, opcode
 from gpuprof.sass.model import Function, Instruction, OperandKind
 from gpuprof.sass.opcodes import guarded, is_conditional_branch
 
 if TYPE_CHECKING:
     import networkx as nx
 
-_JUMPS = frozenset(("BRA", "JMP"))
-_INDIRECT = frozenset(("BRX", "BRXU", "JMX", "JMXU"))
-_ENDS = frozenset(("EXIT", "RET", "KILL"))
-_CALLS = frozenset(("CALL",))
-_BLOCK_ENDS = _JUMPS | _INDIRECT | _ENDS | _CALLS
+_ENDS = frozenset((Control.EXIT, Control.RETURN))
+_BLOCK_ENDS = _ENDS | {Control.JUMP, Control.INDIRECT, Control.CALL}
 _ROOT = -1
 
 
@@ -136,9 +134,10 @@ def target_address(instruction: Instruction) -> int | None:
 
 def is_jump(instruction: Instruction) -> bool:
     """A branch to a label: also the CALL.REL.NOINC to a plain label, with which ptxas leaves a loop now and then."""
-    if instruction.opcode in _JUMPS:
+    control = opcode(instruction.opcode).control
+    if control is Control.JUMP:
         return True
-    if instruction.opcode not in _CALLS or len(instruction.operands) != 1:
+    if control is not Control.CALL or len(instruction.operands) != 1:
         return False
     return instruction.operands[0].kind is OperandKind.LABEL and instruction.operands[0].name.startswith(".L")
 
@@ -148,7 +147,7 @@ def call_name(instruction: Instruction) -> str | None:
 
     A call through a register is named ``(pointer)``.
     """
-    if instruction.opcode not in _CALLS or is_jump(instruction):
+    if opcode(instruction.opcode).control is not Control.CALL or is_jump(instruction):
         return None
     labels = [operand for operand in instruction.operands if operand.kind is OperandKind.LABEL]
     if not labels or len(instruction.operands) > 1:
@@ -203,15 +202,17 @@ def _blocks(function: Function) -> tuple[tuple[Block, ...], tuple[int, ...]]:
 
 
 def _ends_block(instruction: Instruction) -> bool:
-    return instruction.opcode in _BLOCK_ENDS
+    return opcode(instruction.opcode).control in _BLOCK_ENDS
 
 
 def _targets(function: Function, instruction: Instruction, index_of: dict[int, int]) -> list[int]:
     """Indices that an instruction may jump to, fall-through not included."""
-    if is_jump(instruction) or (instruction.opcode == "WARPSYNC" and "COLLECTIVE" in instruction.modifiers):
+    row = opcode(instruction.opcode)
+    collective = row.control is Control.WARP_BARRIER and row.is_conditional(instruction.modifiers)
+    if is_jump(instruction) or collective:
         target = target_address(instruction)
         return [index_of[target]] if target in index_of else []
-    if instruction.opcode in _INDIRECT:
+    if row.control is Control.INDIRECT:
         addresses = [function.labels.get(name) for name in instruction.targets]
         return [index_of[address] for address in addresses if address in index_of]
     return []
@@ -225,7 +226,8 @@ def _successors(function: Function, last: int, index_of: dict[int, int]) -> list
         if never:
             return [last + 1]
         return list(dict.fromkeys([*targets, last + 1])) if is_conditional_branch(instruction) else targets
-    if instruction.opcode in _INDIRECT or instruction.opcode in _ENDS:
+    control = opcode(instruction.opcode).control
+    if control is Control.INDIRECT or control in _ENDS:
         return [*targets, last + 1] if guarded(instruction) else targets
     return [*targets, last + 1]
 
@@ -374,7 +376,7 @@ def _parent(header: int, bodies: dict[int, frozenset[int]]) -> int | None:
 def _leaves(function: Function, block: Block, body: frozenset[int]) -> bool:
     if any(successor not in body for successor in block.successors):
         return True
-    return function.instructions[block.end - 1].opcode in _ENDS
+    return opcode(function.instructions[block.end - 1].opcode).control in _ENDS
 
 
 def _subroutines(function: Function, blocks: tuple[Block, ...], block_of: tuple[int, ...]) -> dict[int, str]:

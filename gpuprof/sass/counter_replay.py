@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from gpuprof.isa.opcodes import FLOATING, Computes, opcode
 from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.def_use import Register
 from gpuprof.sass.model import Instruction, Operand, OperandKind
@@ -136,7 +137,8 @@ def _word(operand: Operand, words: Mapping[Register, int]) -> int:
 
 def _execute(instruction: Instruction, words: dict[Register, int]) -> None:
     """Runs one instruction on ``words``; predicates are 0 or 1."""
-    run = _RUN.get(instruction.opcode)
+    row = opcode(instruction.opcode)
+    run = _RUN.get(row.computes) if row.computes is not None and row.kind not in FLOATING else None
     target = instruction.operands[0] if instruction.operands else None
     if run is None or target is None or target.kind not in _FILES:
         raise _NotCountedError
@@ -218,19 +220,12 @@ def _predicate_logic(instruction: Instruction, words: Mapping[Register, int]) ->
     return int(operands[5].value or 0) >> (first << 2 | second << 1 | third) & 1
 
 
-_RUN: dict[str, Callable[[Instruction, Mapping[Register, int]], int]] = {
-    "IADD3": _add,
-    "UIADD3": _add,
-    "IMAD": _multiply_add,
-    "UIMAD": _multiply_add,
-    "MOV": _move,
-    "UMOV": _move,
-    "SHF": _shift,
-    "USHF": _shift,
-    "LOP3": _logic,
-    "ULOP3": _logic,
-    "ISETP": _compare,
-    "UISETP": _compare,
-    "PLOP3": _predicate_logic,
-    "UPLOP3": _predicate_logic,
+_RUN: dict[Computes, Callable[[Instruction, Mapping[Register, int]], int]] = {
+    Computes.ADD: _add,
+    Computes.MULTIPLY_ADD: _multiply_add,
+    Computes.MOVE: _move,
+    Computes.FUNNEL_SHIFT: _shift,
+    Computes.LOGIC: _logic,
+    Computes.INTEGER_COMPARE: _compare,
+    Computes.PREDICATE_LOGIC: _predicate_logic,
 }

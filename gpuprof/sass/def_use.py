@@ -9,17 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from gpuprof.isa.opcodes import Access, Destinations, Opcode, Space, Widths, opcode
 from gpuprof.sass.model import Instruction, Operand, OperandKind
-from gpuprof.sass.opcodes import (
-    ATOMICS,
-    LOADS,
-    NO_DESTINATION,
-    PREDICATE_FIRST,
-    SET_PREDICATES,
-    Kind,
-    access_bits,
-    kind_of_opcode,
-)
+from gpuprof.sass.opcodes import access_bits
 
 Register = tuple[str, int]
 
@@ -51,7 +43,8 @@ _TENSOR_WIDTHS = {
     ("QMMA", "16816", ""): (2, 1, 4),
 }
 _PAIR_WORDS = frozenset({"64", "F64", "U64", "S64"})
-_SHARED_LIKE = frozenset({"LDS", "STS", "LDL", "STL", "ATOMS", "LDSM", "STSM", "LDC", "LDT", "STT"})
+#: Memories whose addresses are 32 bits.
+_NARROW_SPACES = frozenset({Space.SHARED, Space.LOCAL, Space.CONSTANT, Space.TENSOR})
 _TENSOR_FP32_TF32_1688 = (4, 2, 4)
 
 
@@ -95,28 +88,28 @@ def roles_of_all(instructions: Iterable[Instruction]) -> list[Roles]:
 
 def destination_count(instruction: Instruction) -> int:
     """How many leading operands are destinations."""
-    return _destinations(instruction.opcode, instruction.operands)
+    return _destinations(opcode(instruction.opcode).destinations, instruction.operands)
 
 
-def _destinations(opcode: str, operands: tuple[Operand, ...]) -> int:
-    if opcode in NO_DESTINATION or not operands:
+def _destinations(rule: Destinations, operands: tuple[Operand, ...]) -> int:
+    if rule is Destinations.NONE or not operands:
         return 0
-    if opcode in SET_PREDICATES:
-        return sum(1 for operand in operands[:2] if operand.kind in _FLAGS)
-    if opcode == "FCHK":
+    if rule is Destinations.PREDICATE:
         return 1
+    if rule is Destinations.PREDICATES:
+        return sum(1 for operand in operands[:2] if operand.kind in _FLAGS)
     count = 0
-    if opcode in PREDICATE_FIRST:
+    if rule in (Destinations.PREDICATE_FIRST, Destinations.VOTE, Destinations.TEXTURE):
         while count < len(operands) - 1 and operands[count].kind in _FLAGS and count < 2:
             count += 1
-        if opcode in ("VOTE", "VOTEU") and count:
+        if rule is Destinations.VOTE and count:
             return 1
     if count < len(operands) and operands[count].kind in _DATA:
         count += 1
-        limit = count + (1 if opcode in ("VOTE", "VOTEU") else 2)
+        limit = count + (1 if rule is Destinations.VOTE else 2)
         while count < min(limit, len(operands)) and operands[count].kind in _FLAGS:
             count += 1
-        if kind_of_opcode(opcode) is Kind.TEXTURE and count < len(operands) and operands[count].kind in _DATA:
+        if rule is Destinations.TEXTURE and count < len(operands) and operands[count].kind in _DATA:
             count += 1  # a texture fetch names two destination registers
     return count
 
@@ -132,7 +125,7 @@ def _registers(operand: Operand, width: int) -> Iterator[Register]:
 def _reads_of(shape: Instruction, operand: Operand, position: int) -> Iterator[Register]:
     """Registers read through one source operand; ``position`` counts the data sources."""
     if operand.kind in (OperandKind.MEMORY, OperandKind.CONSTANT, OperandKind.DESCRIPTOR):
-        wide = operand.kind is OperandKind.MEMORY and shape.opcode not in _SHARED_LIKE
+        wide = operand.kind is OperandKind.MEMORY and opcode(shape.opcode).space not in _NARROW_SPACES
         for part in (operand.base, operand.uniform):
             if part is not None and part.kind in _FILE:
                 pair = wide and (part.wide or "U32" not in part.suffixes) and "E" in shape.modifiers
@@ -147,42 +140,45 @@ def _reads_of(shape: Instruction, operand: Operand, position: int) -> Iterator[R
 
 
 def _width_written(shape: Instruction, operand: Operand) -> int:
-    opcode, words = shape.opcode, shape.modifiers
+    row, words = opcode(shape.opcode), shape.modifiers
     if operand.kind not in _DATA:
         return 1
-    if opcode in LOADS or opcode in ATOMICS or opcode in ("LDC", "ULDC", "LDCU"):
-        return max(1, access_bits(shape) // 32)
-    if opcode in ("CS2R", "CS2UR"):
+    if row.widths is Widths.ACCESS:
+        return _access_registers(shape)
+    if row.widths is Widths.SPECIAL:
         return 1 if "32" in words else 2
-    if kind_of_opcode(opcode) is Kind.TENSOR:
+    if row.widths is Widths.TENSOR:
         return _tensor_widths(shape)[2]
-    if opcode in ("F2F", "F2I", "I2F", "FRND"):
-        return 2 if _first_type_is_pair(opcode, words) else 1
-    return 2 if _pair_opcode(opcode, words) or "WIDE" in words else 1
+    if row.widths is Widths.CONVERSION:
+        return 2 if _first_type_is_pair(shape.opcode.removeprefix("U"), words) else 1
+    return 2 if _names_pairs(row, words) or "WIDE" in words else 1
 
 
 def _width_read(shape: Instruction, operand: Operand, position: int) -> int:
-    opcode, words = shape.opcode, shape.modifiers
+    row, words = opcode(shape.opcode), shape.modifiers
     if operand.wide:
         return 2
-    if kind_of_opcode(opcode) is Kind.TENSOR:
+    if row.widths is Widths.TENSOR:
         return _tensor_widths(shape)[min(position, 2)]
-    if opcode in ("STG", "STS", "STL", "ST", "STSM") or opcode in ATOMICS:
-        return max(1, access_bits(shape) // 32)
-    if opcode in ("F2F", "F2I", "I2F", "FRND"):
-        return 2 if _last_type_is_pair(opcode, words) else 1
-    if opcode in ("IMAD", "UIMAD") and position == 2 and ("WIDE" in words or "HI" in words):
+    if row.widths is Widths.ACCESS and row.access not in (Access.LOAD, Access.MATRIX_LOAD):
+        return _access_registers(shape)
+    if row.widths is Widths.CONVERSION:
+        return 2 if _last_type_is_pair(shape.opcode.removeprefix("U"), words) else 1
+    if row.widths is Widths.MULTIPLY_ADD and position == 2 and ("WIDE" in words or "HI" in words):
         return 2
-    return 2 if _pair_opcode(opcode, words) else 1
+    return 2 if _names_pairs(row, words) else 1
 
 
-def _pair_opcode(opcode: str, words: tuple[str, ...]) -> bool:
-    """Opcodes all of whose data operands are register pairs."""
-    if opcode in ("DADD", "DMUL", "DFMA", "DMNMX", "DSETP", "FFMA2", "FADD2", "FMUL2"):
-        return True
-    if opcode in ("SHF", "USHF", "LD", "ST", "MUFU", "LEA", "ULEA"):
+def _access_registers(shape: Instruction) -> int:
+    """Registers per lane that a memory instruction moves."""
+    return max(1, access_bits(shape) // 32)
+
+
+def _names_pairs(row: Opcode, words: tuple[str, ...]) -> bool:
+    """Whether all data operands are register pairs."""
+    if row.widths in (Widths.WORDS, Widths.ACCESS):
         return False
-    return any(word in _PAIR_WORDS for word in words) and opcode not in ("MATCH",)
+    return row.widths is Widths.PAIRS or any(word in _PAIR_WORDS for word in words)
 
 
 def _first_type_is_pair(opcode: str, words: tuple[str, ...]) -> bool:
@@ -216,11 +212,12 @@ def _tensor_widths(shape: Instruction) -> tuple[int, int, int]:
 
 def _special_files(shape: Instruction, writes: list[Register], reads: list[Register]) -> None:
     """R2P writes, and P2R reads, the predicates that its mask names."""
-    if shape.opcode not in ("R2P", "P2R"):
+    writes_mask = opcode(shape.opcode).destinations is Destinations.PREDICATE_MASK
+    if not writes_mask and shape.opcode != "P2R":
         return
     mask = next((operand.value for operand in reversed(shape.operands) if operand.value is not None), 0x7F)
     named = [("P", bit) for bit in range(7) if int(mask) >> bit & 1]
-    if shape.opcode == "R2P":
+    if writes_mask:
         writes[:] = named
     else:
         reads.extend(named)

@@ -6,8 +6,8 @@ import difflib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpuprof.isa.constant_bank import BankNames, parameter_base
 from gpuprof.sass.analysis import Analysis
-from gpuprof.sass.banks import BankNames, parameter_base
 from gpuprof.sass.model import Instruction, Operand, OperandKind
 
 #: More instructions than this on either side are compared by their hot loops only.

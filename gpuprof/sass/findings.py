@@ -10,19 +10,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
+from gpuprof.isa.machine import INSTRUCTION_BYTES
+from gpuprof.isa.opcodes import Computes, Kind, names_where
 from gpuprof.sass.cfg import Graph, call_name
 from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.lane_values import LaneEvaluator, Value, ideal_sectors, sectors, wavefronts
 from gpuprof.sass.loops import LoopFacts, own_indices, own_line
 from gpuprof.sass.model import Instruction, OperandKind, SourceLine
-from gpuprof.sass.opcodes import LOADS, STORES, Kind, access_bits, kind_of
+from gpuprof.sass.opcodes import LOADS, STORES, access_bits, is_shared_access, kind_of
 
 #: Bytes of code above which a loop no longer fits the instruction caches near the scheduler (about 32 KiB of L1.5 on
 #: sm_70 and later: Jia et al., arXiv 1804.06826 and 1903.07486, instruction cache sections).
 CODE_CACHE_BYTES = 32 * 1024
-_INSTRUCTION_BYTES = 16
 _FEW_FFMA_PER_BARRIER = 32
-_SLOW_CONVERSIONS = frozenset(("I2F", "F2I", "F2F", "FRND", "MUFU"))
+_SLOW_CONVERSIONS = names_where(lambda row: row.computes in (Computes.CONVERT, Computes.SPECIAL_FUNCTION))
 _DIVISION_CALLS = ("div", "rem", "rcp", "sqrt")
 
 
@@ -147,10 +148,10 @@ def _bank_conflicts(case: _Case) -> Iterator[Finding]:
     """Shared accesses whose lanes provably meet in a bank."""
     groups: dict[tuple[int, str, int, int], list[int]] = {}
     for index, instruction in enumerate(case.graph.function.body):
-        if instruction.opcode not in ("LDS", "STS"):
+        if not is_shared_access(instruction):
             continue
         value = case.lanes.address(index)
-        passes = wavefronts(value, access_bits(instruction) // 8) if value is not None else None
+        passes = wavefronts(instruction, value) if value is not None else None
         if passes is not None and passes[0] > passes[1]:
             loop = case.loop_at(index)
             groups.setdefault((loop.number if loop else 0, instruction.mnemonic, *passes), []).append(index)
@@ -279,7 +280,7 @@ def _loop_number(case: _Case, index: int) -> int:
 
 def _large_loop(case: _Case) -> Iterator[Finding]:
     for loop in case.loops:
-        size = (loop.end - loop.start) or loop.instructions * _INSTRUCTION_BYTES
+        size = (loop.end - loop.start) or loop.instructions * INSTRUCTION_BYTES
         if size > CODE_CACHE_BYTES and not loop.children:
             hits = own_indices(case.graph, loop.number)
             what = (

@@ -10,18 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from gpuprof.sass.banks import BankNames
+from gpuprof.isa.constant_bank import BankNames
+from gpuprof.isa.machine import WARP_LANES
+from gpuprof.isa.opcodes import FLOATING, Access, Computes, opcode
 from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.def_use import Register
 from gpuprof.sass.model import Instruction, Operand, OperandKind
-from gpuprof.sass.opcodes import guarded
+from gpuprof.sass.opcodes import access_bits, guarded
 from gpuprof.sass.word32 import MASK, lut
 
-LANES = 32
 _DEEPEST = 40
 Lanes = tuple[int, ...]
 Sites = tuple[int, ...]
-_ZERO: Lanes = (0,) * LANES
+_ZERO: Lanes = (0,) * WARP_LANES
 
 
 @dataclass(frozen=True)
@@ -143,9 +144,9 @@ class LaneEvaluator:
     def _result(self, site: int, register: Register, depth: int) -> Value | None:
         instruction = self.flow.graph.function.instructions[site]
         if self.flow.roles[site].writes[:1] != (register,):
-            zero = instruction.opcode in ("CS2R", "CS2UR") and instruction.operands[-1].is_zero
+            zero = opcode(instruction.opcode).computes is Computes.READ_SPECIAL and instruction.operands[-1].is_zero
             return _number(0) if zero else self._uniform_inputs(site, depth)
-        rule = _RULES.get(instruction.opcode)
+        rule = _rule(instruction.opcode)
         if rule is not None:
             value = rule(self, site, instruction, depth)
             if value is not None:
@@ -155,7 +156,7 @@ class LaneEvaluator:
     def _uniform_inputs(self, site: int, depth: int) -> Value | None:
         """Any arithmetic on values that all lanes share gives a value that all lanes share."""
         instruction = self.flow.graph.function.instructions[site]
-        if instruction.opcode not in _PURE and not instruction.opcode.startswith("U"):
+        if not opcode(instruction.opcode).is_pure:
             return None
         for register in self.flow.roles[site].reads:
             if register[0] in ("P", "UP"):
@@ -180,13 +181,13 @@ class LaneEvaluator:
     def special(self, name: str) -> Value | None:
         """The lanes' values of a special register."""
         if name == "SR_LANEID":
-            return Value(tuple(range(LANES)))
+            return Value(tuple(range(WARP_LANES)))
         if name.startswith("SR_TID."):
-            width, height, _ = self.block or (LANES, 1, 1)
+            width, height, _ = self.block or (WARP_LANES, 1, 1)
             axis = name[-1]
             if axis == "X":
-                return Value(tuple(lane % width for lane in range(LANES)), exact=self.block is not None)
-            rows = tuple(lane // width for lane in range(LANES))
+                return Value(tuple(lane % width for lane in range(WARP_LANES)), exact=self.block is not None)
+            rows = tuple(lane // width for lane in range(WARP_LANES))
             steps = tuple(row % height for row in rows) if axis == "Y" else tuple(row // height for row in rows)
             return Value(steps, exact=self.block is not None)
         return _UNIFORM
@@ -200,7 +201,7 @@ def _shape(value: Value) -> tuple[Lanes, tuple[tuple[str, Lanes], ...]]:
 
 def _number(value: int) -> Value:
     value &= MASK
-    return Value((value - (1 << 32) if value >> 31 else value,) * LANES)
+    return Value((value - (1 << 32) if value >> 31 else value,) * WARP_LANES)
 
 
 def _add(first: Value, second: Value) -> Value:
@@ -330,67 +331,70 @@ def _constant_load(lanes: LaneEvaluator, site: int, instruction: Instruction, de
 
 _FLAG_KINDS = frozenset({OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE})
 _Rule = Callable[[LaneEvaluator, int, Instruction, int], Value | None]
-_RULES: dict[str, _Rule] = {
-    "IMAD": _multiply_add,
-    "UIMAD": _multiply_add,
-    "IADD3": _sum,
-    "UIADD3": _sum,
-    "VIADD": _sum,
-    "IADD": _sum,
-    "LEA": _shift_add,
-    "ULEA": _shift_add,
-    "SHF": _shift,
-    "USHF": _shift,
-    "LOP3": _logic,
-    "ULOP3": _logic,
-    "MOV": _copy,
-    "UMOV": _copy,
-    "S2R": _copy,
-    "S2UR": _copy,
-    "R2UR": _copy,
-    "LDC": _constant_load,
-    "ULDC": _constant_load,
-    "LDCU": _constant_load,
-    "CS2R": _copy,
+_RULES: dict[Computes, _Rule] = {
+    Computes.MULTIPLY_ADD: _multiply_add,
+    Computes.ADD: _sum,
+    Computes.SHIFT_ADD: _shift_add,
+    Computes.FUNNEL_SHIFT: _shift,
+    Computes.LOGIC: _logic,
+    Computes.MOVE: _copy,
+    Computes.READ_SPECIAL: _copy,
+    Computes.LOAD_CONSTANT: _constant_load,
 }
-#: Opcodes without side inputs, so that equal inputs give equal results.
-_PURE = frozenset((*_RULES, "IABS", "POPC", "FLO", "BREV", "PRMT", "IMNMX", "VIMNMX", "I2F", "F2I", "MUFU", "SGXT"))
+
+
+def _rule(name: str) -> _Rule | None:
+    """How the result of an integer opcode follows from its operands."""
+    row = opcode(name)
+    return None if row.computes is None or row.kind in FLOATING else _RULES.get(row.computes)
 
 
 def sectors(value: Value, bytes_per_lane: int) -> int:
-    """32-byte sectors that one request touches when its lowest address is aligned to 32 bytes.
+    """32-byte sectors that one request touches when its lowest address is aligned to a line.
 
     Lanes whose run-time parts differ are taken to be in sectors of their own (a pitch is longer than a sector).
     """
-    touched = set()
+    import numpy as np
+
+    from gpuprof.isa import memory_access
+
+    parts: dict[tuple[int, ...], int] = {}
     first = min(value.known)
-    for lane in range(LANES):
-        row = tuple(lanes[lane] for _, lanes in value.scaled)
-        for byte in range(value.known[lane] - first, value.known[lane] - first + bytes_per_lane, 4):
-            touched.add((row, byte // 32))
-    return len(touched)
+    addresses = []
+    for lane in range(WARP_LANES):
+        part = tuple(lanes[lane] for _, lanes in value.scaled)
+        addresses.append((value.known[lane] - first & _PART_MASK) + (parts.setdefault(part, len(parts)) << _PART_SHIFT))
+    return memory_access.global_sectors(np.array([addresses]), np.ones((1, WARP_LANES), np.bool_))
 
 
 def ideal_sectors(bytes_per_lane: int) -> int:
     """Sectors of a fully coalesced request of 32 lanes."""
-    return max(1, LANES * bytes_per_lane // 32)
+    from gpuprof.isa import memory_access
+
+    return memory_access.ideal_sectors(WARP_LANES, bytes_per_lane)
 
 
-def wavefronts(value: Value, bytes_per_lane: int) -> tuple[int, int] | None:
-    """(passes, least passes) of a shared access; None where a run-time factor decides.
+def wavefronts(instruction: Instruction, value: Value) -> tuple[int, int] | None:
+    """(wavefronts, wavefronts without conflicts) of a shared load, store, LDSM or STSM of a whole warp.
 
-    32-bit: all lanes together, the most distinct words in one of 32 banks. 64 and 128 bits: by half and quarter
-    warps, added up (CUDA programming guide, "Shared Memory"; load merging is left to the emulator).
+    None where a run-time factor decides, and for atomics, whose conflicts depend on data.
     """
-    if value.scaled:
+    access = opcode(instruction.opcode).access
+    if value.scaled or access not in _SHARED_ACCESSES:
         return None
-    words = max(1, bytes_per_lane // 4)
-    group = LANES // words
-    total = 0
-    for start in range(0, LANES, group):
-        by_bank: dict[int, set[int]] = {}
-        for lane in range(start, start + group):
-            for word in range(value.known[lane] // 4, value.known[lane] // 4 + words):
-                by_bank.setdefault(word % 32, set()).add(word)
-        total += max(len(distinct) for distinct in by_bank.values())
-    return total, LANES // group
+    import numpy as np
+
+    from gpuprof.isa import memory_access
+
+    first, width = min(value.known), access_bits(instruction) // 8
+    addresses = np.array([[lane - first & MASK for lane in value.known]])
+    mask = np.ones((1, WARP_LANES), np.bool_)
+    taken = int(memory_access.shared_wavefronts(access, addresses, mask, width)[0])
+    ideal = int(memory_access.shared_ideal_wavefronts(access, mask, width)[0])
+    return taken, min(taken, ideal)
+
+
+#: Distance put between lanes whose run-time parts differ: more than any known part.
+_PART_SHIFT = 40
+_PART_MASK = (1 << _PART_SHIFT) - 1
+_SHARED_ACCESSES = frozenset((Access.LOAD, Access.STORE, Access.MATRIX_LOAD, Access.MATRIX_STORE))

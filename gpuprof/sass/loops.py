@@ -6,19 +6,19 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from gpuprof.isa.machine import INSTRUCTION_BYTES
+from gpuprof.isa.opcodes import Computes, Control, Kind, opcode
 from gpuprof.sass.backward_slice import Tracer
 from gpuprof.sass.cfg import Graph, Loop, call_name
 from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.def_use import Register
 from gpuprof.sass.model import Instruction, OperandKind, SourceLine
-from gpuprof.sass.opcodes import LOADS, MATH_OPCODES, STORES, Kind, access_bits, guarded, is_math, kind_of
+from gpuprof.sass.opcodes import LOADS, MATH_OPCODES, STORES, access_bits, guarded, is_math, kind_of, kind_of_opcode
 from gpuprof.sass.trip_count import Trip, trip_of
 
 _MATH = frozenset(MATH_OPCODES)
-_ADDS = frozenset(("FADD", "DADD", "HADD2"))
-_ACCUMULATING = _ADDS | frozenset(
-    ("FFMA", "DFMA", "HFMA2", "FFMA2", "HMMA", "IMMA", "DMMA", "QMMA", "OMMA", "BMMA", "IDP")
-)
+_ADDS = frozenset(name for name in MATH_OPCODES if opcode(name).computes is Computes.ADD)
+_ACCUMULATING = frozenset(name for name in MATH_OPCODES if opcode(name).computes is not Computes.MULTIPLY)
 
 
 @dataclass(frozen=True)
@@ -98,7 +98,7 @@ def _facts(graph: Graph, flow: Dataflow, tracer: Tracer, loop: Loop) -> LoopFact
         parent=loop.parent,
         depth=loop.depth,
         start=code[graph.blocks[loop.header].start].address,
-        end=code[max(block.end for block in everything) - 1].address + 16,
+        end=code[max(block.end for block in everything) - 1].address + INSTRUCTION_BYTES,
         trip=trip_of(loop, flow, tracer),
         instructions=len(own),
         conditional=len(own) - len(certain),
@@ -108,7 +108,7 @@ def _facts(graph: Graph, flow: Dataflow, tracer: Tracer, loop: Loop) -> LoopFact
         math_count=math_count,
         loads=accesses(own, LOADS),
         stores=accesses(own, STORES),
-        barriers=sum(one.opcode == "BAR" for one in own),
+        barriers=sum(opcode(one.opcode).control is Control.BLOCK_BARRIER for one in own),
         issue_cycles=sum(max(1, one.stall) for one in certain),
         unrolling=_unrolling(graph, flow, loop, math),
         exits=len(loop.exits),
@@ -130,9 +130,9 @@ def main_math(instructions: Sequence[Instruction]) -> tuple[str, int]:
     return best, counts[best]
 
 
-def kind_is_tensor(opcode: str) -> bool:
+def kind_is_tensor(name: str) -> bool:
     """Whether an opcode runs on the tensor cores."""
-    return opcode.endswith("MMA")
+    return kind_of_opcode(name) is Kind.TENSOR
 
 
 def accesses(instructions: Sequence[Instruction], spaces: Mapping[str, str]) -> dict[str, int]:
@@ -207,7 +207,8 @@ def _is_one_line(graph: Graph, chain: Sequence[int]) -> bool:
 def block_has_barrier(graph: Graph, block: int) -> bool:
     """Whether a block holds a block-wide barrier."""
     part = graph.blocks[block]
-    return any(one.opcode == "BAR" for one in graph.function.instructions[part.start : part.end])
+    code = graph.function.instructions[part.start : part.end]
+    return any(opcode(instruction.opcode).control is Control.BLOCK_BARRIER for instruction in code)
 
 
 def chain_lengths(graph: Graph, flow: Dataflow, indices: Sequence[int], math: str) -> list[int]:

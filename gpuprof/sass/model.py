@@ -59,10 +59,13 @@ class Operand:
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """The control bits of an instruction (bits 121:105 of the encoding). Barrier 7 means none and is stored as None."""
+    """The control bits of an instruction (bits 121:105 of the encoding). Barrier 7 means none and is stored as None.
+
+    The encoding's yield bit is inverted: 0 asks the scheduler to prefer another warp.
+    """
 
     stall: int
-    yield_hint: bool
+    yields: bool  #: ``Y`` in a listing: the scheduler may prefer another warp
     write_barrier: int | None
     read_barrier: int | None
     wait_mask: int
@@ -112,7 +115,7 @@ class Instruction:
         write, read = bits >> 5 & 7, bits >> 8 & 7
         return Control(
             stall=bits & 15,
-            yield_hint=bool(bits >> 4 & 1),
+            yields=not bits >> 4 & 1,
             write_barrier=None if write == 7 else write,
             read_barrier=None if read == 7 else read,
             wait_mask=bits >> 11 & 63,

@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from gpuprof.errors import DisassemblyError
+from gpuprof.isa.machine import INSTRUCTION_BYTES
 from gpuprof.sass.model import Disassembly, Function, Instruction, Operand, OperandKind, SourceLine
 from gpuprof.sass.operands import is_word, parse_operand
 
@@ -170,7 +171,7 @@ class _Gatherer:
 
     def _close(self) -> None:
         if self._section is not None and self._section.lines:
-            self._take_labels(self._section.lines[-1][0] + 16)
+            self._take_labels(self._section.lines[-1][0] + INSTRUCTION_BYTES)
         self._labels.clear()
         self._source_lines.clear()
         self._source = None

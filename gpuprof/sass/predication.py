@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from gpuprof.isa.opcodes import Computes, Control, names_where
 from gpuprof.sass.backward_slice import Origins, Tracer
 from gpuprof.sass.cfg import Graph, is_jump, target_address
 from gpuprof.sass.dataflow import Dataflow
@@ -18,9 +19,8 @@ from gpuprof.sass.model import Instruction, Operand, OperandKind, SourceLine
 from gpuprof.sass.opcodes import LOADS, STORES, guarded, is_conditional_branch
 
 _FLAG_FILE = {OperandKind.PREDICATE: "P", OperandKind.UNIFORM_PREDICATE: "UP"}
-_SELECTS = frozenset(("SEL", "FSEL", "USEL", "IMNMX", "FMNMX", "FMNMX3", "VIMNMX", "VIMNMX3", "VIADDMNMX", "HMNMX2",
-                      "DMNMX", "UIMNMX", "UVIMNMX"))  # fmt: skip
-_ENDS = frozenset(("EXIT", "RET"))
+_SELECTS = names_where(lambda row: row.computes in (Computes.SELECT, Computes.MIN_MAX))
+_ENDS = names_where(lambda row: row.control in (Control.EXIT, Control.RETURN))
 
 
 @dataclass(frozen=True)

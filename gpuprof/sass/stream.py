@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpuprof.sass.banks import compute_capability
+from gpuprof.isa.constant_bank import compute_capability
 from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.def_use import destination_count
 from gpuprof.sass.loops import chain_lengths

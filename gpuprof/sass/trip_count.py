@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from gpuprof.isa.opcodes import FLOATING, Computes, names_where, opcode
 from gpuprof.sass.backward_slice import Origins, Tracer
 from gpuprof.sass.cfg import Loop, target_address
 from gpuprof.sass.counter_replay import Replay, Way
@@ -18,9 +19,7 @@ from gpuprof.sass.model import Instruction, Operand, OperandKind
 from gpuprof.sass.opcodes import guarded, is_conditional_branch
 from gpuprof.sass.word32 import MASK, signed
 
-_COMPARES = frozenset(("ISETP", "UISETP"))
-_ADDS = frozenset(("IADD3", "VIADD", "IADD", "UIADD3", "UIADD", "IADD32I"))
-_MOVES = frozenset(("MOV", "UMOV", "R2UR", "S2UR", "MOV32I"))
+_COMPARES = names_where(lambda row: row.computes is Computes.INTEGER_COMPARE)
 _INVERSE = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
 _SWAPPED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
 _SIGNS = {"LT": "<", "LE": "<=", "GT": ">", "GE": ">=", "NE": "!=", "EQ": "=="}
@@ -389,7 +388,8 @@ def _constant_flag(instruction: Instruction) -> bool | None:
 def _added(instruction: Instruction) -> tuple[Operand, int] | None:
     """(source, constant) of an instruction that writes source + constant; a move adds 0."""
     operands = [operand for operand in instruction.operands if operand.kind not in _FLAG]
-    reader = _ADDED.get(instruction.opcode)
+    row = opcode(instruction.opcode)
+    reader = _ADDED.get(row.computes) if row.computes is not None and row.kind not in FLOATING else None
     return reader(instruction, operands) if reader is not None and len(operands) > 1 else None
 
 
@@ -426,11 +426,12 @@ def _multiply_add(instruction: Instruction, operands: list[Operand]) -> tuple[Op
     return None
 
 
-_ADDED: dict[str, Callable[[Instruction, list[Operand]], tuple[Operand, int] | None]] = {
-    **dict.fromkeys(_ADDS, _sum_of_sources),
-    **dict.fromkeys(_MOVES, _move),
-    "IMAD": _multiply_add,
-    "UIMAD": _multiply_add,
+#: What an integer instruction computes -> the operand that it copies and the constant that it adds.
+_ADDED: dict[Computes, Callable[[Instruction, list[Operand]], tuple[Operand, int] | None]] = {
+    Computes.ADD: _sum_of_sources,
+    Computes.MOVE: _move,
+    Computes.READ_SPECIAL: _move,
+    Computes.MULTIPLY_ADD: _multiply_add,
 }
 
 

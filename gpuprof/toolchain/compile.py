@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -13,6 +12,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpuprof.errors import BuildError, GpuprofError
+from gpuprof.system.cleanup import temporary_folder
+from gpuprof.system.processes import run_limited
 from gpuprof.toolchain import manifest, nvcc
 from gpuprof.toolchain.cache import Cache, write_atomically
 from gpuprof.toolchain.diagnostics import Failure, explain
@@ -208,10 +209,10 @@ def unit_key(
 def known_archs(tool: Tool) -> list[str]:
     """What ``nvcc --list-gpu-code`` prints, sorted; empty when it does not."""
     try:
-        done = subprocess.run([str(tool.path), "--list-gpu-code"], capture_output=True, text=True, timeout=60)
-    except (OSError, subprocess.TimeoutExpired):
+        done = run_limited([str(tool.path), "--list-gpu-code"], seconds=60)
+    except OSError:
         return []
-    names = {word for word in done.stdout.split() if word.startswith("sm_")}
+    names = {word for word in done.stdout.decode("utf-8", "replace").split() if word.startswith("sm_")}
     return sorted(names, key=lambda name: (int("".join(filter(str.isdigit, name)) or 0), name))
 
 
@@ -220,8 +221,8 @@ def work_folder() -> Iterator[Path]:
     """A private temporary folder whose name nvcc's shell can be given."""
     base = tempfile.gettempdir()
     usable = base if not nvcc.UNSAFE & set(base) else "/tmp"
-    with tempfile.TemporaryDirectory(prefix="gpuprof-", dir=usable, ignore_cleanup_errors=True) as folder:
-        yield Path(folder)
+    with temporary_folder("gpuprof-", usable) as folder:
+        yield folder
 
 
 def _keep(path: Path, data: bytes) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import subprocess
 import zlib
 from pathlib import Path
 
 from gpuprof.errors import DisassemblyError
+from gpuprof.system.files import MAX_CODE_BYTES, read_regular
+from gpuprof.system.processes import run_limited
 from gpuprof.toolchain.cache import Cache, open_cache
 from gpuprof.toolchain.tools import Toolchain
 
@@ -15,14 +16,17 @@ from gpuprof.toolchain.tools import Toolchain
 OPTIONS = ("-c", "-hex", "-gi")
 _KIND = "sass"
 _TIMEOUT_S = 600
+#: Processor time and memory that nvdisasm may take, by the file's size: a forged section table makes it work for ever.
+_CPU_SECONDS = 20
+_BYTES_PER_CPU_SECOND = 50_000
+_MEMORY_BYTES = 2 << 30
+_MEMORY_PER_BYTE = 400
 
 
 def disassemble_text(tools: Toolchain, cubin: Path, cache: Cache | None = None) -> str:
-    """``nvdisasm -c -hex -gi`` of a cubin; raises DisassemblyError, or MissingToolError without nvdisasm."""
-    try:
-        content = cubin.read_bytes()
-    except OSError as error:
-        raise DisassemblyError(f"cannot read {cubin}: {error.strerror}") from None
+    """``nvdisasm -c -hex -gi`` of a cubin; raises UnreadableFileError, DisassemblyError, or
+    MissingToolError without nvdisasm."""
+    content = read_regular(cubin, MAX_CODE_BYTES)
     nvdisasm = tools.require("nvdisasm")
     cache = cache or open_cache()
     key = hashlib.sha256(content + f"\0{nvdisasm.version} {' '.join(OPTIONS)}".encode()).hexdigest()
@@ -38,11 +42,17 @@ def disassemble_text(tools: Toolchain, cubin: Path, cache: Cache | None = None) 
 
 def _run(command: list[str], cubin: Path) -> bytes:
     try:
-        done = subprocess.run(command, capture_output=True, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL)
-    except subprocess.TimeoutExpired:
-        raise DisassemblyError(f"nvdisasm took longer than {_TIMEOUT_S} s for {cubin}") from None
+        size = cubin.stat().st_size
+        done = run_limited(
+            command,
+            seconds=_TIMEOUT_S,
+            cpu_seconds=_CPU_SECONDS + size // _BYTES_PER_CPU_SECOND,
+            memory_bytes=_MEMORY_BYTES + _MEMORY_PER_BYTE * size,
+        )
     except OSError as error:
         raise DisassemblyError(f"cannot start {command[0]}: {error.strerror}") from None
+    if done.timed_out:
+        raise DisassemblyError(f"nvdisasm took too long for {cubin} and was stopped: the file may be damaged")
     if done.returncode != 0:
         message = (done.stderr or done.stdout).decode("utf-8", "replace").strip()
         raise DisassemblyError(f"nvdisasm cannot read {cubin}: {message.splitlines()[0] if message else 'no reason'}")

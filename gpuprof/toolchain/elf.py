@@ -5,6 +5,7 @@ What an emulator needs to load a cubin stands here as bytes; what a table needs 
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections.abc import Mapping
@@ -13,6 +14,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuprof.errors import DisassemblyError
+from gpuprof.isa.constant_bank import compute_capability
+from gpuprof.isa.machine import reserved_bytes_in_section
+from gpuprof.system.files import MAX_CODE_BYTES, read_regular
 from gpuprof.toolchain import nvinfo
 from gpuprof.toolchain.model import Resources
 
@@ -20,9 +24,9 @@ if TYPE_CHECKING:
     from elftools.elf.elffile import ELFFile
 
 EM_CUDA = 190
-#: On sm_90 and later a kernel's shared section holds the driver's reserve as well.
-RESERVED_SHARED_BYTES = 1024
-FIRST_SM_WITH_RESERVE_IN_SECTION = 90
+
+#: A longer symbol name is a damaged string table (mangled names of nested templates have some thousand bytes).
+MAX_NAME_BYTES = 1 << 20
 
 _STO_ENTRY = 0x10  #: st_other bit of a kernel
 _STT_FUNC = 2
@@ -97,12 +101,8 @@ class CubinFacts:
 
 
 def read_cubin(path: Path) -> CubinFacts:
-    """Read a cubin; raises DisassemblyError for a file that is none, or that is damaged or cut short."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise DisassemblyError(f"cannot read {path}: {error.strerror}") from None
-    return parse_cubin(data, str(path))
+    """Read a cubin; raises UnreadableFileError, or DisassemblyError for what is damaged, cut short or not a cubin."""
+    return parse_cubin(read_regular(path, MAX_CODE_BYTES), str(path))
 
 
 def parse_cubin(data: bytes, name: str) -> CubinFacts:
@@ -120,7 +120,7 @@ def parse_cubin(data: bytes, name: str) -> CubinFacts:
         if elf.header["e_machine"] not in (EM_CUDA, "EM_CUDA"):
             raise DisassemblyError(f"{name} is an ELF file, but not of CUDA machine code; extract its cubins first")
         _check_length(elf, len(data))
-        return _read(elf)
+        return _read(elf, len(data))
     except DisassemblyError as error:
         raise DisassemblyError(f"{name}: {error}" if name not in str(error) else str(error)) from None
     except (ELFError, ConstructError, ValueError, KeyError, struct.error, IndexError, OverflowError) as error:
@@ -135,8 +135,8 @@ def _check_length(elf: ELFFile, length: int) -> None:
         raise DisassemblyError(f"cut short: the section table ends at byte {end}, the file at {length}")
 
 
-def _read(elf: ELFFile) -> CubinFacts:
-    sections = tuple(_sections(elf))
+def _read(elf: ELFFile, length: int) -> CubinFacts:
+    sections = tuple(_sections(elf, length))
     by_index = {section.index: section for section in sections}
     by_name = {section.name: section for section in sections}
     symbols = _symbols(by_name, by_index)
@@ -150,11 +150,15 @@ def _read(elf: ELFFile) -> CubinFacts:
     )
 
 
-def _sections(elf: ELFFile) -> list[Section]:
+def _sections(elf: ELFFile, length: int) -> list[Section]:
     found = []
+    claimed = 0
     for index, section in enumerate(elf.iter_sections()):
         header = section.header
         occupies = header["sh_type"] != "SHT_NOBITS"
+        claimed += header["sh_size"] if occupies else 0
+        if claimed > length:
+            raise DisassemblyError(f"its sections claim {claimed:,} bytes and more; the file has {length:,}")
         data = section.data() if occupies and header["sh_size"] else b""
         if occupies and len(data) != header["sh_size"]:
             raise DisassemblyError(f"cut short: section {section.name} has {len(data)} of {header['sh_size']} bytes")
@@ -184,7 +188,9 @@ def _symbols(by_name: Mapping[str, Section], by_index: Mapping[int, Section]) ->
         found.append(
             Symbol(
                 index=index,
-                name=strings.data[name : strings.data.index(b"\0", name)].decode("utf-8", "surrogateescape"),
+                name=strings.data[name : strings.data.index(b"\0", name, name + MAX_NAME_BYTES)].decode(
+                    "utf-8", "surrogateescape"
+                ),
                 section=owner.name if owner and section else "",
                 value=value,
                 size=size,
@@ -193,6 +199,11 @@ def _symbols(by_name: Mapping[str, Section], by_index: Mapping[int, Section]) ->
             )
         )
     return tuple(found)
+
+
+def _text_at(data: bytes, start: int) -> str:
+    """The text that ends with a zero byte; raises ValueError where there is none."""
+    return data[start : data.index(b"\0", start, start + MAX_NAME_BYTES)].decode("utf-8", "surrogateescape")
 
 
 def _relocations(by_index: Mapping[int, Section], symbols: tuple[Symbol, ...]) -> list[Relocation]:
@@ -222,7 +233,7 @@ def _arch(elf: ELFFile, sections: Mapping[str, Section]) -> str:
 def _kernels(sections: Mapping[str, Section], symbols: tuple[Symbol, ...], arch: str) -> dict[str, Resources]:
     info = sections.get(".nv.info")
     per_function = nvinfo.read_per_function(info.data if info else b"")
-    reserve = RESERVED_SHARED_BYTES if int(re.sub(r"\D", "", arch)) >= FIRST_SM_WITH_RESERVE_IN_SECTION else 0
+    reserve = reserved_bytes_in_section(compute_capability(arch))
     return {symbol.name: _resources(symbol, sections, per_function, reserve) for symbol in symbols if symbol.is_entry}
 
 
@@ -234,6 +245,8 @@ def _resources(
     shared = sections.get(f".nv.shared.{symbol.name}")
     bank = sections.get(f".nv.constant0.{symbol.name}")
     base, size = _parameter_block(records) or (bank.size if bank else 0, 0)
+    required = _block_of(records, nvinfo.REQUIRED_THREADS)
+    bounds = required or _block_of(records, nvinfo.MAX_THREADS)
     parameters = (nvinfo.read_parameter(each.payload) for each in records if each.code == nvinfo.KPARAM_INFO)
     return Resources(
         registers=per_function.get(nvinfo.REGCOUNT, symbol.index) or 0,
@@ -243,7 +256,8 @@ def _resources(
         parameters=tuple(sorted(parameters, key=lambda parameter: parameter.ordinal)),
         parameter_base=base,
         parameter_bytes=size,
-        max_threads=_max_threads(records),
+        max_threads=None if bounds is None else math.prod(bounds),
+        required_block=required,
     )
 
 
@@ -260,10 +274,10 @@ def _barriers(records: tuple[nvinfo.Attribute, ...]) -> int:
     return next((record.payload[0] for record in records if record.code == nvinfo.NUM_BARRIERS), 0)
 
 
-def _max_threads(records: tuple[nvinfo.Attribute, ...]) -> int | None:
-    for code in (nvinfo.REQUIRED_THREADS, nvinfo.MAX_THREADS):
-        for record in records:
-            if record.code == code and len(record.words()) >= 3:
-                x, y, z = record.words()[:3]
-                return x * y * z
+def _block_of(records: tuple[nvinfo.Attribute, ...], code: int) -> tuple[int, int, int] | None:
+    """The block extents that a record of that code holds."""
+    for record in records:
+        if record.code == code and len(record.words()) >= 3:
+            x, y, z = record.words()[:3]
+            return x, y, z
     return None

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 from gpuprof.errors import DisassemblyError
+from gpuprof.system.files import MAX_CODE_BYTES, check_regular, is_file
+from gpuprof.system.processes import run_limited
 from gpuprof.toolchain.elf import EM_CUDA
 from gpuprof.toolchain.tools import Toolchain
 
@@ -15,6 +16,8 @@ _E_MACHINE = slice(18, 20)
 
 def is_cubin(path: Path) -> bool:
     """Whether a file is a cubin itself: an ELF file of CUDA machine code."""
+    if not is_file(path):
+        return False
     try:
         with path.open("rb") as file:
             head = file.read(20)
@@ -28,19 +31,18 @@ def extract_cubins(tools: Toolchain, path: Path, folder: Path) -> list[Path]:
 
     Raises DisassemblyError when there is none or the file cannot be read, MissingToolError without cuobjdump.
     """
-    if not path.is_file():
-        raise DisassemblyError(f"no such file: {path}")
+    check_regular(path, MAX_CODE_BYTES)
     if is_cubin(path):
         return [path]
     folder.mkdir(parents=True, exist_ok=True)
     before = set(folder.glob("*.cubin"))
     command = [str(tools.require("cuobjdump").path), "-xelf", "all", str(path.absolute())]
     try:
-        done = subprocess.run(command, cwd=folder, capture_output=True, timeout=_TIMEOUT_S, stdin=subprocess.DEVNULL)
-    except subprocess.TimeoutExpired:
-        raise DisassemblyError(f"cuobjdump took longer than {_TIMEOUT_S} s for {path}") from None
+        done = run_limited(command, seconds=_TIMEOUT_S, folder=folder)
     except OSError as error:
         raise DisassemblyError(f"cannot start {command[0]}: {error.strerror}") from None
+    if done.timed_out:
+        raise DisassemblyError(f"cuobjdump took longer than {_TIMEOUT_S} s for {path} and was stopped")
     found = sorted(set(folder.glob("*.cubin")) - before)
     if found:
         return found

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpuprof.arch import DEFAULT_ARCH
 from gpuprof.errors import BuildError
 from gpuprof.toolchain import manifest, nvcc
-from gpuprof.toolchain.arch_choice import DEFAULT_ARCH
 from gpuprof.toolchain.cache import Cache, open_cache
 from gpuprof.toolchain.compile import SHARED_LIBRARY, Compiler, unit_key
 from gpuprof.toolchain.manifest import FileHashes

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gpuprof.isa.constant_bank import Parameter
+
 
 @dataclass(frozen=True)
 class BuildRequest:
@@ -18,15 +20,6 @@ class BuildRequest:
     flags: tuple[str, ...] = ()
     include: tuple[Path, ...] = ()
     folder: Path | None = None  #: what relative paths in ``flags`` count from; None: the current folder
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One kernel parameter in the cubin's layout (EIATTR_KPARAM_INFO): offset and size in bytes."""
-
-    ordinal: int
-    offset: int
-    size: int
 
 
 @dataclass(frozen=True)
@@ -43,6 +36,7 @@ class Resources:
     spill_store_bytes: int | None = None  #: None where no ptxas log says so (a stored cubin)
     spill_load_bytes: int | None = None
     max_threads: int | None = None  #: from launch bounds
+    required_block: tuple[int, int, int] | None = None  #: from ``__block_size__`` (PTX ``.reqntid``)
 
 
 @dataclass(frozen=True)

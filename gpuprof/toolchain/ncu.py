@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import os
 import re
-import signal
 import subprocess
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gpuprof.errors import ProfilerError
+from gpuprof.system.cleanup import shared_cleaner, temporary_folder
+from gpuprof.system.processes import kill_group
 from gpuprof.toolchain.ncu_csv import MAXIMUM_CHARACTERS, NcuLaunch, NcuRule, parse_ncu_csv, parse_ncu_rules
 from gpuprof.toolchain.ncu_errors import ProfilerUnavailableError, explain, failure, near_names, unknown_metrics
 from gpuprof.toolchain.tools import Tool
@@ -147,8 +147,8 @@ class _Outcome:
 
 def _run(tool: Tool, request: NcuRequest) -> _Outcome:
     """One start of ncu; the launches are empty where it yielded none."""
-    with tempfile.TemporaryDirectory(prefix="gpuprof-ncu-") as folder:
-        log = Path(folder) / "ncu.csv"
+    with temporary_folder("gpuprof-ncu-") as folder:
+        log = folder / "ncu.csv"
         before = _stamp(request.report)
         command = [str(tool.path), *ncu_arguments(request, log), *request.command]
         returncode, output = _execute(command, request.timeout, request.environment)
@@ -199,14 +199,15 @@ def _execute(command: Sequence[str], timeout: float, environment: Mapping[str, s
     except OSError as error:
         raise ProfilerError(f"cannot start {command[0]}: {error.strerror or error}") from None
     try:
-        output, _ = process.communicate(timeout=timeout)
+        with shared_cleaner().group(process.pid):
+            output, _ = process.communicate(timeout=timeout)
     except subprocess.TimeoutExpired:
         raise ProfilerError(
             f"ncu did not end within {timeout:g} s: take fewer metrics (--ncu basic) or smaller sizes"
         ) from None
     finally:
         if process.poll() is None:
-            os.killpg(process.pid, signal.SIGKILL)
+            kill_group(process)
             process.communicate()
     return process.returncode, output[:MAXIMUM_CHARACTERS].decode("utf-8", errors="replace")
 

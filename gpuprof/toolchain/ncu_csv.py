@@ -176,6 +176,9 @@ def _launch(
         elif cell.strip() and cell.strip().lower() not in _ABSENT:
             texts[name] = cell
     field_of = dict(zip(head, row, strict=True))
+    missing = [name for name in ("ID", "Kernel Name") if name not in field_of]
+    if missing:
+        raise ProfilerError(f"ncu's output has no column '{missing[0]}': it is damaged, or of another page than raw")
     return NcuLaunch(
         identifier=field_of["ID"],
         kernel=field_of["Kernel Name"],

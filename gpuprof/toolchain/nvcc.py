@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 
+from gpuprof.system.files import exists, expand_user
 from gpuprof.toolchain.model import BuildRequest
 from gpuprof.toolchain.names import signature_free
 from gpuprof.toolchain.tools import Tool, wheel_folders
@@ -203,11 +204,11 @@ def absolute_flags(flags: tuple[str, ...], folder: Path) -> tuple[str, ...]:
 
 def _flag_path(value: str, folder: Path) -> str:
     """A header or compiler that is found by name only (``-ccbin g++-12``) stays as it is."""
-    path = Path(value).expanduser()
+    path = expand_user(Path(value))
     if path.is_absolute():
         return str(path)
     places = (folder / path, Path.cwd() / path)
-    existing = next((place for place in places if place.exists()), None)
+    existing = next((place for place in places if exists(place)), None)
     if existing is None:
         return value if os.sep not in value and not value.startswith(".") else str(places[0])
     return str(existing.absolute())

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gpuprof.toolchain.model import Parameter
+from gpuprof.isa.constant_bank import Parameter
 
 MAX_THREADS = 0x05
 PARAM_CBANK = 0x0A

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 import threading
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from gpuprof.system.cleanup import shared_cleaner
+from gpuprof.system.processes import kill_group, limit_memory
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,8 @@ class Processes:
         """Run to the end, or to the limit in seconds; raises OSError when it cannot start."""
         process = self._start(command, folder, environment)
         try:
-            output, _ = process.communicate(timeout=timeout)
+            with shared_cleaner().group(process.pid):
+                output, _ = process.communicate(timeout=timeout)
             return Finished(process.returncode, output.decode("utf-8", "replace"))
         except subprocess.TimeoutExpired:
             kill_group(process)
@@ -72,10 +73,5 @@ class Processes:
                 start_new_session=True,
             )
             self._running.add(process)
+            limit_memory(process.pid)
             return process
-
-
-def kill_group(process: subprocess.Popen[bytes]) -> None:
-    """Kill a child that leads its own session, with everything that it started (nvcc starts cicc, ptxas ...)."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuprof.device.cuda_info import find_gpus
+from gpuprof.device.gpus import find_gpus
 from gpuprof.results.json import read_run
 
 KERNEL = """

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from gpuprof.cli.run import parse_budget
-from gpuprof.device.cuda_info import find_gpus
+from gpuprof.device.gpus import find_gpus
 from gpuprof.errors import UsageError
 
 SMALL = ["--set", "M=64", "--set", "N=48", "--set", "K=40", "--device", "emulated"]

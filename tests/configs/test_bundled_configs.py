@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from gpuprof.experiment import load
 from gpuprof.experiment.model import HostStep, KernelStep
+from gpuprof.results.expectations import load_experiment as load
 from gpuprof.toolchain import find_tools
 
 ROOT = Path(__file__).parents[2]

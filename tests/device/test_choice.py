@@ -6,7 +6,7 @@ import pytest
 
 from gpuprof.device.base import DeviceDescription
 from gpuprof.device.choice import choose_arch, choose_devices, loads, parse_devices
-from gpuprof.device.cuda_info import Gpus, format_uuid
+from gpuprof.device.gpus import Gpus, format_uuid
 from gpuprof.errors import MissingDeviceError, UsageError
 
 H200 = DeviceDescription("gpu", "NVIDIA H200", arch="sm_90")
@@ -44,7 +44,7 @@ def test_a_gpu_without_pycuda_is_emulated_with_the_repair() -> None:
 def test_a_gpu_that_was_asked_for_and_is_not_there_is_an_error() -> None:
     with pytest.raises(MissingDeviceError, match="no NVIDIA driver"):
         choose_devices(("gpu:0",), NONE, None)
-    with pytest.raises(MissingDeviceError, match="gpu:2: there are 2 GPUs"):
+    with pytest.raises(MissingDeviceError, match="gpu:2 does not exist; available: gpu:0, gpu:1"):
         choose_devices(("gpu:2",), TWO, None)
     with pytest.raises(MissingDeviceError, match="needs pycuda"):
         choose_devices(("gpu:0",), TWO, "it is not installed")

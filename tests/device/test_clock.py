@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gpuprof.device.base import DeviceDescription, Handle, Launch
@@ -29,7 +30,18 @@ class Diary:
     def allocate(self, nbytes: int) -> Handle:
         return Handle(1, nbytes)
 
+    def free(self, handle: Handle) -> None: ...
+
     def fill(self, handle: Handle, byte: int) -> None: ...
+
+    def poison(self, handle: Handle, byte: int) -> None: ...
+
+    def read(self, handle: Handle, dtype: str, shape: tuple[int, ...]) -> np.ndarray:
+        return np.zeros(shape, dtype)
+
+    def launch(self, launch: Launch) -> None: ...
+
+    def enqueue_copy(self, target: Handle, source: Handle) -> None: ...
 
     def enqueue(self, launch: Launch) -> None:
         self.entries.append(launch.symbol)

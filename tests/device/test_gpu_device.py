@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gpuprof.device.clock import sample_job
-from gpuprof.device.cuda_info import find_gpus
+from gpuprof.device.gpus import find_gpus
 from gpuprof.device.jobs import BufferReference, BufferSpec, Job, KernelCall
 from gpuprof.device.launcher import jobs_ended, launcher_command, write_spec
 from gpuprof.device.opening import why_no_pycuda

@@ -47,13 +47,14 @@ def test_a_pass_reads_inputs_and_leaves_outputs(cubin: Path, x_file: Path) -> No
     session, add = Session(EmulatedDevice()), job(cubin, x_file, "add_one")
     session.prepare(add, POISONS[0])
     assert np.isnan(session.outputs(add)["y"]).all()  # poisoned
+    before = session.coverage(add, ())["y"].mask
+    assert before is not None
+    assert not before.any()
     (counted,) = session.run(add)
     assert counted.counters.counters["sm__warps_launched.sum"] == 1
     assert np.array_equal(session.outputs(add)["y"], np.arange(1, 33, dtype=np.float32).reshape(4, 8))
     assert session.damage(add) is None
-    written = session.written(add)["y"]
-    assert written is not None
-    assert written.all()
+    assert session.coverage(add, (counted,))["y"].mask is None  # all of it
 
 
 def test_a_changed_input_is_found_and_made_good(cubin: Path, x_file: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 from gpuprof.emulator.engine import emulate
 from gpuprof.emulator.loader import Module, pack_parameters
 from gpuprof.emulator.memory.arena import Arena
+from gpuprof.emulator.options import EmulationOptions
 from gpuprof.sass.parse import parse_disassembly
 from gpuprof.toolchain import find_tools
 from gpuprof.toolchain.disasm import disassemble_text
@@ -42,6 +43,7 @@ class EmulatedCubin:
         *scalars: np.generic,
         threads: int | None = None,
         block: int = 128,
+        poison: int = 0xFF,
     ) -> np.ndarray:
         """kernel(output, *inputs, *scalars) over ``threads`` threads; what it left in ``output``."""
         arrays = (output, *(np.ascontiguousarray(array) for array in inputs))
@@ -51,7 +53,9 @@ class EmulatedCubin:
         image = self.module.image(kernel)
         values = [np.uint64(address).tobytes() for address in addresses] + [scalar.tobytes() for scalar in scalars]
         count = output.size if threads is None else threads
-        emulate(image, self.arena, (-(-count // block), 1, 1), (block, 1, 1), pack_parameters(image, values))
+        grid = (-(-count // block), 1, 1)
+        options = EmulationOptions(poison=poison)
+        emulate(image, self.arena, grid, (block, 1, 1), pack_parameters(image, values), options=options)
         result = self.arena.view(addresses[0], output.nbytes).copy().view(output.dtype).reshape(output.shape)
         for address in addresses:
             self.arena.free(address)

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpuprof.emulator import wavefronts
-from gpuprof.emulator.sectors import PatternMemo, count_distinct, count_sectors
-from gpuprof.emulator.wavefronts import WavefrontMemo
+from gpuprof.emulator.counting.pattern_memo import PatternMemo, WavefrontMemo, count_sectors
+from gpuprof.isa import memory_access as wavefronts
+from gpuprof.isa.memory_access import count_distinct
 
 LANES = range(32)
 ALL = np.ones((1, 32), bool)

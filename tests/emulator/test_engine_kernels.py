@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpuprof.errors import DeviceAssertError, MemoryFaultError
+from gpuprof.errors import BarrierRuleError, DeviceAssertError, MemoryFaultError
 from tests.emulator.emulated_kernels import Kernels, i32, ints
 
 INST = "smsp__inst_executed.sum"
@@ -34,9 +34,10 @@ def test_threads_that_exited_are_not_waited_for(kernels: Kernels) -> None:
 
 
 def test_a_barrier_in_half_a_warp(kernels: Kernels) -> None:
-    out = ints(32)
-    kernels.run("half_warp_barrier", 1, 32, out)
-    assert np.array_equal(out, arange(32))
+    with pytest.raises(BarrierRuleError, match="16 threads of the block went round this barrier") as caught:
+        kernels.run("half_warp_barrier", 1, 32, ints(32))
+    assert caught.value.location is not None
+    assert caught.value.location.line == 44
 
 
 def test_barriers_that_reduce(kernels: Kernels) -> None:

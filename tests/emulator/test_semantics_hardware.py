@@ -109,5 +109,5 @@ def test_double_tensor_sums_are_the_hardware_s(cubin: EmulatedCubin, answers: di
 
 def test_a_shuffle_reads_the_register_of_an_inactive_lane(cubin: EmulatedCubin, answers: dict[str, np.ndarray]) -> None:
     lanes = np.arange(128, dtype=np.uint32) + np.uint32(1000)
-    got = cubin.run("shfl_inactive", np.zeros(128, np.uint32), (lanes,), np.int32(128))
+    got = cubin.run("shfl_inactive", np.zeros(128, np.uint32), (lanes,), np.int32(128), poison=0)  # as it was there
     assert (got == answers["shfl_inactive"]).all()

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from gpuprof.errors import ConfigError
-from gpuprof.experiment import load
 from gpuprof.experiment.model import Experiment
+from gpuprof.results.expectations import load_experiment as load
 
 GOOD = """\
 name: small

@@ -10,7 +10,7 @@ import pytest
 from gpuprof.errors import ExpressionError
 from gpuprof.experiment.arguments import check_arguments, pack_scalar, scalar_argument
 from gpuprof.experiment.model import Experiment, KernelStep, ScalarArgument
-from gpuprof.toolchain.model import Parameter
+from gpuprof.isa.constant_bank import Parameter
 
 
 def layout(*sizes: int) -> tuple[Parameter, ...]:

@@ -11,6 +11,7 @@ import pytest
 from gpuprof.errors import ExpressionError
 from gpuprof.experiment import expect
 from gpuprof.experiment.model import Expectation, Experiment
+from gpuprof.results.expectations import evaluate_expectations, value_kinds
 from gpuprof.results.model import (
     BuildFacts,
     Counters,
@@ -53,7 +54,11 @@ def result(label: str, us: float | None = None, *, sectors: int = 500, n: int = 
 
 def outcomes(text: str, *results: Result, variant: str | None = None) -> list[ExpectationOutcome]:
     experiment = Experiment("x", "", Path("x.yaml"), (), None, (Expectation(text, variant),))
-    return list(expect.evaluate_expectations(experiment, results))
+    return list(evaluate_expectations(experiment, results))
+
+
+def is_gpu_only(text: str) -> bool:
+    return expect.is_gpu_only(expect.parse_expectation(text, value_kinds()), value_kinds())
 
 
 def held(text: str, *results: Result, variant: str | None = None) -> list[bool | None]:
@@ -128,12 +133,12 @@ def test_what_failed_does_not_hold_and_what_was_skipped_is_open() -> None:
 
 
 def test_which_need_a_gpu() -> None:
-    assert expect.is_gpu_only(expect.parse_expectation("time.tiled < time.naive"))
-    assert expect.is_gpu_only(expect.parse_expectation("gflops > 100"))
-    assert not expect.is_gpu_only(expect.parse_expectation("load_sectors_per_request == 5"))
+    assert is_gpu_only("time.tiled < time.naive")
+    assert is_gpu_only("gflops > 100")
+    assert not is_gpu_only("load_sectors_per_request == 5")
 
 
 @pytest.mark.parametrize("text", ["verdict.__class__", "time.tiled.real", "().__class__", 'open("x")', "counters.x"])
 def test_expectations_cannot_reach_python(text: str) -> None:
     with pytest.raises(ExpressionError):
-        expect.check(expect.parse_expectation(text), ["tiled"], [])
+        expect.check(expect.parse_expectation(text, value_kinds()), ["tiled"], [], value_kinds())

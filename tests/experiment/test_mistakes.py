@@ -202,7 +202,7 @@ ONE_MISTAKE = {
         "23: variants.tiled.params.M: is a size too",
     ),
     "the same value twice": ("[8, 16]", "[8, 8]", "20: variants.tiled: 'tiled/TILE=8' arises twice"),
-    "arch that is none": ("baseline: naive", "arch: volta", "12: arch: arch 'volta' is no architecture"),
+    "arch that is none": ("baseline: naive", "arch: volta", "12: arch: arch 'volta' is not an architecture"),
     "int that does not fit": (
         "[M, N, K, A, B, C]",
         "[2**31, N, K, A, B, C]",

@@ -9,9 +9,10 @@ import pytest
 from gpuprof.device.jobs import BufferReference, KernelCall
 from gpuprof.errors import UsageError
 from gpuprof.experiment.model import Argument, BufferArgument, KernelStep, Reference, ScalarArgument, Variant, Work
+from gpuprof.isa.constant_bank import Parameter
 from gpuprof.profile.built_variant import ArgumentMismatchError, BuiltVariant
 from gpuprof.profile.setup import check_launches
-from gpuprof.toolchain.model import Build, BuildRequest, Parameter, Resources
+from gpuprof.toolchain.model import Build, BuildRequest, Resources
 
 LAYOUT = (Parameter(1, 8, 8), Parameter(0, 0, 4))  # ptxas lists the last first
 

@@ -85,13 +85,17 @@ def test_the_key_follows_a_file_that_was_written_again(tmp_path: Path) -> None:
 def test_a_killed_runs_folder_is_removed_and_a_living_ones_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """The lock decides: the folder's name has no process number, which another container would read wrongly."""
     monkeypatch.setattr(data_module, "_MEMORY_FOLDER", tmp_path)
-    dead, alive = tmp_path / "gpuprof-run-4194305-x", tmp_path / f"gpuprof-run-{os.getpid()}-x"
-    dead.mkdir()  # process numbers end at 4,194,304
-    alive.mkdir()
+    alive = SharedData()
+    dead = tmp_path / "gpuprof-run-dead"
+    dead.mkdir()
+    (dead / "owner.lock").touch()
     SharedData().close()
     assert not dead.exists()
-    assert alive.exists()
+    assert alive.folder.exists()
+    alive.close()
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_full_disk_is_a_sentence() -> None:

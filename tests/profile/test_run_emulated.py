@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,8 +18,11 @@ from gpuprof import experiment as experiments
 from gpuprof.profile.observer import SilentObserver
 from gpuprof.profile.options import RunOptions
 from gpuprof.profile.run import run_experiment
+from gpuprof.results.history import History
+from gpuprof.results.journal import read_run_and_journal
 from gpuprof.results.json import from_json
 from gpuprof.results.model import Result, Run, Status
+from tests.robustness.processes import descendants, folders_held_by, is_running, wait_until
 
 GOOD = 200 - len(BAD)
 
@@ -55,7 +59,7 @@ def test_two_hundred_variants_of_which_nine_misbehave(config: Path) -> None:
         "out_of_bounds": (Status.LAUNCH_FAILED, ["out_of_bounds", "torture.cu:13", "thread (5, 0, 0)"]),
         "just_past_the_end": (Status.LAUNCH_FAILED, ["torture.cu:21", "y"]),
         "endless": (Status.LAUNCH_FAILED, ["20,000", "torture.cu"]),
-        "leaves_some": (Status.DIFFERS, ["7 of 4,096", "y[4089]: got nan"]),
+        "leaves_some": (Status.DIFFERS, ["y: never written: 7 elements"]),
         "gives_nan": (Status.DIFFERS, ["1 of 4,096", "y[100]: got nan"]),
         "changes_its_input": (Status.DIFFERS, ["input x was changed, first at [3]"]),
         "out_of_memory": (Status.LAUNCH_FAILED, ["memory"]),
@@ -83,15 +87,18 @@ def wait_for_rows(path: Path, count: int, process: subprocess.Popen[str]) -> int
     deadline = time.monotonic() + 60
     while time.monotonic() < deadline and process.poll() is None:
         if path.exists():
-            found = len(json.loads(path.read_text(encoding="utf-8"))["results"])
+            json.loads(path.read_text(encoding="utf-8"))
+            found = len(read_run_and_journal(path).results)
             if found >= count:
                 return found
         time.sleep(0.005)
     raise AssertionError("the run ended, or never wrote its rows")
 
 
-def start(config: Path, target: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(command(config, target), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+def start(config: Path, target: Path, **variables: str) -> subprocess.Popen[str]:
+    environment = {**os.environ, **variables}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command(config, target), stdout=pipe, stderr=pipe, text=True, env=environment)
 
 
 def test_ctrl_c_shows_and_stores_what_is_done(config: Path, tmp_path: Path) -> None:
@@ -113,7 +120,7 @@ def test_a_killed_run_leaves_whole_json_and_resumes_with_the_rest(config: Path, 
     wait_for_rows(target, 3, process)
     process.kill()
     process.communicate()
-    before = read(target)
+    before = read_run_and_journal(target)
     assert not before.complete
     resumed = subprocess.run(command(config, target, "--resume"), capture_output=True, text=True)
     assert resumed.returncode == 0, resumed.stderr
@@ -125,15 +132,50 @@ def test_a_killed_run_leaves_whole_json_and_resumes_with_the_rest(config: Path, 
         assert rows(after)[label] == row
 
 
-def test_nothing_is_left_behind(config: Path, tmp_path: Path) -> None:
+def test_every_announced_row_of_a_killed_run_is_on_disk(config: Path, tmp_path: Path) -> None:
     target = tmp_path / "run.json"
     process = start(config, target)
+    wait_for_rows(target, 3, process)
+    process.kill()
+    _, announced = process.communicate()
+    labels = set(re.findall(r"^done \d+/\d+: (\S+):", announced, re.M))
+    kept = {row.variant for row in read_run_and_journal(target).results}
+    assert len(labels) >= 3
+    assert len(labels - kept) <= 1  # the last one may have been announced in the moment of the kill
+
+
+def test_nothing_is_left_behind(config: Path, tmp_path: Path) -> None:
+    """Neither folders nor processes outlive a killed run, without any later run."""
+    target = tmp_path / "run.json"
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    process = start(config, target, TMPDIR=str(scratch))
     wait_for_rows(target, 1, process)
+    folders = folders_held_by(process.pid)
+    children = descendants(process.pid)
+    assert folders
+    assert children
     process.kill()
     process.communicate()
-    subprocess.run(command(config, target, "--variant", "gives_nan", "--device", "none"), capture_output=True)
-    left = [path for path in Path("/dev/shm").glob(f"gpuprof-run-{process.pid}-*") if os.path.isdir(path)]
-    assert left == []  # the next run removed what the killed one could not
+    wait_until(lambda: not any(folder.exists() for folder in folders))
+    wait_until(lambda: not any(is_running(child) for child in children))
+    assert list(scratch.iterdir()) == []
+
+
+def test_the_next_run_stores_the_rows_of_a_killed_one(config: Path, tmp_path: Path) -> None:
+    target, database = tmp_path / "run.json", tmp_path / "history.sqlite"
+    process = start(config, target)
+    wait_for_rows(target, 3, process)
+    process.kill()
+    process.communicate()
+    again = [part for part in command(config, target, "--device", "none") if part != "--no-history"]
+    for _ in range(2):
+        done = subprocess.run([*again, "--history", str(database), "--variant", "scale/F=1.0"], capture_output=True)
+        assert done.returncode == 0
+    killed, *others = sorted(History(database).list(), key=lambda entry: entry.complete)
+    assert not killed.complete
+    assert killed.variants >= 3
+    assert [entry.complete for entry in others] == [True, True]
 
 
 def test_resume_without_an_earlier_run_says_so(config: Path, tmp_path: Path) -> None:

@@ -6,7 +6,8 @@ import pytest
 
 from gpuprof.errors import UsageError
 from gpuprof.experiment.model import Number, Reference, Variant, Work
-from gpuprof.profile.selection import baseline_of, build_order, select
+from gpuprof.experiment.naming import select_all as select
+from gpuprof.profile.selection import baseline_of, build_order
 
 
 def variant(label: str, sizes: dict[str, int], reference: str | None = None, **parameters: Number) -> Variant:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from gpuprof.experiment.model import Buffer, Fill, Tolerance
 from gpuprof.profile.messages import Check
-from gpuprof.profile.verification.cache import Comparer
+from gpuprof.profile.verification.cache import Comparer, Limits
 from gpuprof.profile.verification.compare import CHUNK, OutputCheck, compare_output, explain, summarize, unchecked
 from gpuprof.profile.verification.error_pattern import picture, where_wrong
 from gpuprof.profile.verification.tolerance import default_tolerance, reduction_length
@@ -249,9 +249,9 @@ def test_a_sampled_reference_is_compared_where_both_wrote(tmp_path: Path) -> Non
     np.save(tmp_path / "C.written.npy", np.array([True, True, False, False]))
     got = np.array([np.nan, 2.0, 3.0, np.nan])
     mask = np.array([False, True, True, False])
-    found = Comparer().compare(Check((), (), EXACT, {}, 0xFF), {"C": reference}, {"C": got}, {"C": mask})
+    found = Comparer().compare(Check((), (), EXACT, {}, 0xFF), {"C": reference}, {"C": got}, {"C": Limits(mask)})
     (check,) = found.checks
     assert (check.checked, check.wrong) == (1, 0)
     nothing = np.array([False, False, True, True])
-    found = Comparer().compare(Check((), (), EXACT, {}, 0xFF), {"C": reference}, {"C": got}, {"C": nothing})
+    found = Comparer().compare(Check((), (), EXACT, {}, 0xFF), {"C": reference}, {"C": got}, {"C": Limits(nothing)})
     assert summarize(found.checks, "").verdict == "unchecked"

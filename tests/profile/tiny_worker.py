@@ -49,6 +49,12 @@ class TinyDevice:
     def read(self, handle: Handle, dtype: str, shape: tuple[int, ...]) -> Any:
         return self._memory[handle.identifier].view(dtype).reshape(shape).copy()
 
+    def poison(self, handle: Handle, byte: int) -> None:
+        self.fill(handle, byte)
+
+    def written_bytes(self, handle: Handle) -> int | None:
+        return None
+
     def fill(self, handle: Handle, byte: int) -> None:
         self._memory[handle.identifier][:] = byte
 
@@ -85,6 +91,9 @@ class TinyDevice:
             x[3] = 0.5
 
     # the clock
+
+    def enqueue_copy(self, target: Handle, source: Handle) -> None:
+        self.write(target, self.read(source, "uint8", (source.nbytes,)))
 
     def enqueue_fill(self, handle: Handle, byte: int) -> None:
         self.fill(handle, byte)

@@ -11,9 +11,9 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from gpuprof.isa import ncu_metrics as m
 from gpuprof.report.counter_exports import agreement_csv, agreement_markdown, counters_markdown
 from gpuprof.report.counter_table import disagreements, render_agreement, render_counters
-from gpuprof.results import metrics as m
 from gpuprof.results.json import read_run
 from gpuprof.results.lines import by_line
 from gpuprof.results.metric_sets import is_exact

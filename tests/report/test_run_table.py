@@ -14,9 +14,9 @@ import pytest
 from rich.cells import cell_len
 from rich.console import Console
 
+from gpuprof.isa import ncu_metrics as metrics
 from gpuprof.report.console import make_console
 from gpuprof.report.run_table import render_run
-from gpuprof.results import metrics
 from gpuprof.results.json import from_json, read_run, to_json
 from gpuprof.results.model import Counters, Difference, Result, Run, Status, Verification
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from gpuprof.isa import ncu_metrics as m
 from gpuprof.report.headlines import headlines
 from gpuprof.report.verdict import bound_by_rates, pipe_metric, sol_side, verdict
-from gpuprof.results import metrics as m
 from gpuprof.results.json import read_run
 from gpuprof.results.metric_sets import SETS, resolve_metrics, stall_metric
 from gpuprof.results.model import Counters, Result, Status

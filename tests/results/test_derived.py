@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from gpuprof.isa import ncu_metrics as m
 from gpuprof.report.units import FORMATTERS
-from gpuprof.results import metrics as m
 from gpuprof.results.derived import TABLE, derived_values, describe
 from gpuprof.results.json import read_run
 from gpuprof.results.model import BuildFacts, Counters, Result, Status

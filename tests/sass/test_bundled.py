@@ -9,7 +9,7 @@ import pytest
 from gpuprof import experiment as experiments
 from gpuprof.errors import BuildError
 from gpuprof.experiment import bundled
-from gpuprof.profile.sass_section import facts_of, sass_facts
+from gpuprof.profile.code_facts import facts_of, sass_facts
 from gpuprof.sass.analysis import analyse
 from gpuprof.sass.parse import parse_disassembly
 from gpuprof.sass.render import render
@@ -58,7 +58,7 @@ def test_every_line_of_every_bundled_kernel(builds: dict[str, Build]) -> None:
         facts = analyse(code.functions[build.symbol], code.arch)
         assert sum(facts.mix.values()) == facts.instructions
         assert sum(facts.kinds.values()) == facts.instructions
-        assert facts_of(facts) == sass_facts(code.functions[build.symbol], code.arch)
+        assert facts_of(facts) == sass_facts(code.functions[build.symbol], code.arch, None)
         inside = sum(loop.instructions for loop in facts.loops)
         assert inside <= facts.instructions, name
 
@@ -67,7 +67,7 @@ def test_every_line_of_every_bundled_kernel(builds: dict[str, Build]) -> None:
 def test_the_facts_of_a_run_are_those_of_the_command(builds: dict[str, Build]) -> None:
     build = builds["micro_gemm_4x4:micro_gemm_4x4"]
     code = parse_disassembly(disassemble_text(find_tools(), Path(build.cubin)))
-    facts = sass_facts(code.functions[build.symbol], code.arch)
+    facts = sass_facts(code.functions[build.symbol], code.arch, None)
     assert facts.mix["FFMA"] >= 128
     assert facts.ffma_share_hot_loop is not None
     assert 0.5 < facts.ffma_share_hot_loop < 1.0

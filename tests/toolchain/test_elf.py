@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gpuprof.errors import DisassemblyError
+from gpuprof.errors import DisassemblyError, UnreadableFileError
 from gpuprof.toolchain import Toolchain, nvinfo
 from gpuprof.toolchain.build import Builder
 from gpuprof.toolchain.disasm import disassemble_text
@@ -132,7 +132,7 @@ def test_damaged_files_are_one_clear_error(cubins: dict[str, Path]) -> None:
 
 
 def test_files_that_are_no_cubins(tmp_path: Path) -> None:
-    with pytest.raises(DisassemblyError, match=r"cannot read .*gone"):
+    with pytest.raises(UnreadableFileError, match=r"cannot read .*gone"):
         read_cubin(tmp_path / "gone")
     text = tmp_path / "text.cubin"
     text.write_text("hello")

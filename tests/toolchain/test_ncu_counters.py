@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from gpuprof.device.jobs import BufferReference, KernelCall
+from gpuprof.isa.ncu_metrics import TIME
 from gpuprof.profile.ncu.counters import profiled, with_ncu
 from gpuprof.profile.ncu.jobs import JobLaunches, report_of
 from gpuprof.results.json import read_run
-from gpuprof.results.metrics import TIME
 from gpuprof.results.model import Counters
 from gpuprof.toolchain.ncu_csv import NcuLaunch, parse_ncu_rules
 

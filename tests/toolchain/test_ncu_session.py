@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from gpuprof import experiment as experiments
+from gpuprof.isa import ncu_metrics as m
 from gpuprof.profile.ncu.counters import Profiled
 from gpuprof.profile.options import RunOptions
 from gpuprof.profile.setup import prepare_run
-from gpuprof.results import metrics as m
 from gpuprof.results.model import Counters, Result
 from gpuprof.toolchain import find_tools
 

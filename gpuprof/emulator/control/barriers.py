@@ -15,8 +15,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuprof.emulator.contract import WARP
+from gpuprof.emulator.control import barrier_rules
 from gpuprof.emulator.state.lane_state import LaneState
 from gpuprof.emulator.state.operands import FALSE, TRUE, ZERO
+from gpuprof.isa.machine import INSTRUCTION_BYTES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -88,6 +90,7 @@ class Batch(LaneState):
         self.pool: list[Fragment] = []  #: sides that later splits pushed out of ``others``
         self.block_barriers: dict[int, BlockBarrier] = {}
         self.barrier_result: Array = ZERO
+        self.exits: dict[int, Bool] = {}  #: lanes that ended, by the EXIT's program counter, where others still run
         self.hits: dict[Any, list[int]] = {}
         self.patience = 0  #: runs spent on few warps at the cost of all
         self.detached = False  #: a gathered part of a batch: block barriers are the whole batch's to decide
@@ -96,7 +99,7 @@ class Batch(LaneState):
     def forget(self) -> None:
         """Make a copied state that of a part: nothing runs or waits yet, nothing is remembered."""
         self.fragments, self.waits, self.block_barriers, self.hits, self.memo = [], [], {}, self.hits, {}
-        self.others, self.pool = [], []
+        self.others, self.pool, self.exits = [], [], {}
         self._pairs = [None] * len(self.registers)
         self.patience, self.detached = 0, True
 
@@ -187,8 +190,8 @@ def _count_joined(batch: Batch, slot: int, pc: int, going: Bool, whole: Bool) ->
     else:
         again = np.logical_and(going, np.logical_and(going, batch.restored[slot]).any(axis=2, keepdims=True))
     if again.any():
-        batch.counters.joined[pc // 16 - 1] += batch.count_warps(again)
-        batch.counters.joined_threads[pc // 16 - 1] += batch.count_lanes(again)
+        batch.counters.joined[pc // INSTRUCTION_BYTES - 1] += batch.count_warps(again)
+        batch.counters.joined_threads[pc // INSTRUCTION_BYTES - 1] += batch.count_lanes(again)
 
 
 def _of_one_group(batch: Batch, slot: int, waiting: Bool, ready: Bool) -> Bool:
@@ -212,8 +215,10 @@ def _of_one_group(batch: Batch, slot: int, waiting: Bool, ready: Bool) -> Bool:
     return result
 
 
-def leave(batch: Batch, mask: Bool) -> None:
-    """Lanes exit: no barrier waits for them any longer."""
+def leave(batch: Batch, mask: Bool, pc: int) -> None:
+    """Lanes exit at ``pc``: no barrier waits for them any longer."""
+    if not batch.quiet:
+        batch.exits[pc] = np.logical_or(batch.exits.get(pc, FALSE), mask)
     batch.live = np.logical_and(batch.live, ~mask)
     recheck(batch)
 
@@ -252,7 +257,10 @@ def _without(words: Array, mask: Bool) -> Array:
 
 def arrive_block(batch: Batch, number: int, pc: int, steps: int, *, threads: int | None, waits: bool) -> int:
     """BAR.SYNC and BAR.ARV: the active lanes arrive at a barrier of their block."""
-    everyone = threads is None or threads >= batch.warp_count * WARP
+    if threads is None:
+        everyone = not batch.exits
+    else:
+        everyone = -(-threads // WARP) == batch.warp_count and batch.live is batch.launch.present
     if batch.quiet and everyone and number not in batch.block_barriers:
         return pc
     barrier = batch.block_barriers.setdefault(number, BlockBarrier(FALSE))
@@ -280,44 +288,54 @@ def _join(batch: Batch, barrier: BlockBarrier, threads: int | None) -> None:
 
 
 def check_block(batch: Batch, number: int) -> None:
-    """Release the blocks whose warps have all arrived. Counts follow the warps that still live."""
-    barrier = batch.block_barriers[number]
-    done = _blocks_done(batch, barrier)
-    if not done.any():
-        return
-    if barrier.reduction:
-        result = _reduce(batch, barrier)
-        batch.barrier_result = np.where(done, result, batch.barrier_result)
-    waits, barrier.waits = barrier.waits, []
-    for pc, mask, steps in waits:
-        batch.push(pc, np.logical_and(mask, done), steps)
-        left = np.logical_and(mask, ~done)
-        if left.any():
-            barrier.waits.append((pc, left, steps))
-    barrier.arrived = np.logical_and(barrier.arrived, ~done)
-    if not barrier.waits and not barrier.arrived.any():
-        del batch.block_barriers[number]
+    """Release the warps of every generation that is complete; raises BarrierRuleError for one that breaks a rule.
+
+    Without a count all warps that still live have to come. A count is of arrivals, 32 for each warp, and warps that
+    exited do not arrive: of more warps than it names, the first go on and the others wait for the next generation.
+    """
+    while number in batch.block_barriers:
+        barrier = batch.block_barriers[number]
+        done = _warps_done(batch, barrier)
+        if not done.any():
+            return
+        if barrier.threads is None:
+            barrier_rules.check_release(batch, barrier.waits, done)
+        if barrier.reduction:
+            result = _reduce(batch, barrier, done)
+            blocks = done.any(axis=1, keepdims=True)
+            batch.barrier_result = np.where(blocks, result, batch.barrier_result)
+        waits, barrier.waits = barrier.waits, []
+        for pc, mask, steps in waits:
+            batch.push(pc, np.logical_and(mask, done), steps)
+            left = np.logical_and(mask, ~done)
+            if left.any():
+                barrier.waits.append((pc, left, steps))
+        barrier.arrived = np.logical_and(barrier.arrived, ~done)
+        if not barrier.waits and not barrier.arrived.any():
+            del batch.block_barriers[number]
+        elif barrier.threads is None:
+            return
 
 
-def _blocks_done(batch: Batch, barrier: BlockBarrier) -> Bool:
-    """(blocks, 1, 1): enough warps arrived. A warp arrives when all its live lanes have."""
+def _warps_done(batch: Batch, barrier: BlockBarrier) -> Bool:
+    """(blocks, warps, 1): warps of a complete generation. A warp arrives when all its live lanes have."""
     shape = (batch.block_count, batch.warp_count, WARP)
     live = np.broadcast_to(batch.live, shape)
     came = np.broadcast_to(barrier.arrived, shape)
     arrived = np.asarray(np.logical_or(came, ~live).all(axis=2) & came.any(axis=2))
     living = np.asarray(live.any(axis=2))
     if barrier.threads is None:
-        done = np.asarray(np.logical_or(arrived, ~living).all(axis=1) & arrived.any(axis=1))
-    else:
-        wanted = np.minimum(-(-barrier.threads // WARP), np.logical_or(living, arrived).sum(axis=1))
-        done = (arrived.sum(axis=1) >= wanted) & arrived.any(axis=1)
-    return done[:, None, None]
+        complete = np.logical_or(arrived, ~living).all(axis=1, keepdims=True)
+        return np.asarray(np.logical_and(arrived, complete))[:, :, None]
+    wanted = max(1, -(-barrier.threads // WARP))
+    order = np.cumsum(arrived, axis=1)
+    return np.asarray(arrived & (order <= wanted) & (order[:, -1:] >= wanted))[:, :, None]
 
 
-def _reduce(batch: Batch, barrier: BlockBarrier) -> Array:
-    """(blocks, 1, 1) results: POPC counts true lanes, AND and OR give 1 or 0 over the lanes that arrived."""
+def _reduce(batch: Batch, barrier: BlockBarrier, done: Bool) -> Array:
+    """(blocks, 1, 1) results: POPC counts true lanes, AND and OR give 1 or 0 over the lanes of the generation."""
     shape = (batch.block_count, batch.warp_count, WARP)
-    came = np.broadcast_to(barrier.arrived, shape)
+    came = np.logical_and(np.broadcast_to(barrier.arrived, shape), done)
     values = np.broadcast_to(barrier.values, shape)
     true: Array = np.logical_and(came, values).sum(axis=(1, 2), keepdims=True)
     if barrier.reduction == "AND":

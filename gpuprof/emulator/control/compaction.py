@@ -177,7 +177,10 @@ def _return_lanes(batch: Batch, small: Batch, part: Part) -> None:
         else:
             batch.waits.append(Waiting(wait.slot, wait.pc, mask, wait.steps))
     gone = np.logical_and(take(batch.live, part.rows, part.warps), ~small.live)
-    if gone.any():
-        leave(batch, put(batch, none, np.broadcast_to(gone, (len(part.rows), 1, WARP)), part.rows, part.warps))
+    for pc, lanes in small.exits.items():
+        ended = np.logical_and(gone, lanes)
+        if ended.any():
+            mask = np.broadcast_to(ended, (len(part.rows), 1, WARP))
+            leave(batch, put(batch, none, mask, part.rows, part.warps), pc)
     for slot in slots:
         release(batch, slot)

@@ -18,6 +18,7 @@ import numpy as np
 
 from gpuprof.emulator.contract import WARP
 from gpuprof.emulator.control.barriers import Batch, Fragment
+from gpuprof.isa.machine import INSTRUCTION_BYTES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -95,7 +96,7 @@ def wake(batch: Batch, program: Program) -> None:
         together = Fragment(pc, mask, 0, 0, max(fragment.steps for fragment in here))
         idle = ~busy
         left, busy = _start_idle(batch, [together], busy)
-        if program.instructions[pc // 16].opcode == "BSYNC":
+        if program.instructions[pc // INSTRUCTION_BYTES].opcode == "BSYNC":
             _count_again(batch, pc, np.logical_and(idle, mask.any(axis=2, keepdims=True)))
         batch.pool = rest + left
 
@@ -114,8 +115,10 @@ def _start_idle(batch: Batch, parked: list[Fragment], busy: Bool) -> tuple[list[
 def _count_again(batch: Batch, pc: int, warps: Bool) -> None:
     """Lanes of these warps that wait in the BSYNC at ``pc`` issue it again."""
     for wait in batch.waits:
-        if wait.pc == pc + 16:
-            batch.counters.joined_threads[pc // 16] += batch.count_lanes(np.logical_and(wait.mask, warps))
+        if wait.pc == pc + INSTRUCTION_BYTES:
+            batch.counters.joined_threads[pc // INSTRUCTION_BYTES] += batch.count_lanes(
+                np.logical_and(wait.mask, warps)
+            )
 
 
 def wake_all(batch: Batch) -> None:

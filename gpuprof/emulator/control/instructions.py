@@ -214,7 +214,7 @@ def exit_lanes(decoded: Decoded, site: Site) -> Terminator:
     if guard is None and not any(operand.kind in _PREDICATES for operand in decoded.operands):
 
         def end(batch: Batch, fragment: Fragment) -> int:
-            barriers.leave(batch, batch.mask)
+            barriers.leave(batch, batch.mask, site.pc)
             return PARKED
 
         return end
@@ -230,7 +230,7 @@ def exit_lanes(decoded: Decoded, site: Site) -> Terminator:
             return site.next
         if on < fragment.lanes:
             batch.push(site.next, no, fragment.steps)
-        barriers.leave(batch, yes)
+        barriers.leave(batch, yes, site.pc)
         return PARKED
 
     return execute

@@ -16,6 +16,7 @@ from gpuprof.emulator.control import compaction, divergence
 from gpuprof.emulator.control.barriers import Batch, Fragment
 from gpuprof.emulator.state.faults import code_location, first_lane, lane_location
 from gpuprof.errors import BarrierDeadlockError, EmulationError, InstructionLimitError
+from gpuprof.isa.machine import INSTRUCTION_BYTES
 
 if TYPE_CHECKING:
     from gpuprof.emulator.program import Program, Run
@@ -68,7 +69,7 @@ def run_fragments(batch: Batch, program: Program, stop: int) -> None:
 
 def _only_at_barriers(batch: Batch, program: Program) -> bool:
     """Whether a part of a batch can go no further, since block barriers belong to the whole."""
-    return all(program.instructions[fragment.pc // 16].opcode == "BAR" for fragment in batch.fragments)
+    return all(program.instructions[fragment.pc // INSTRUCTION_BYTES].opcode == "BAR" for fragment in batch.fragments)
 
 
 def _choose(batch: Batch, *, fair: bool) -> tuple[Fragment, int]:
@@ -160,13 +161,21 @@ def _deadlock(batch: Batch, program: Program) -> BarrierDeadlockError:
     """Nothing can run: name what the waiting lanes wait for."""
     for number, barrier in batch.block_barriers.items():
         for pc, mask, _ in barrier.waits:
-            instruction = program.instructions[pc // 16 - 1]
+            instruction = program.instructions[pc // INSTRUCTION_BYTES - 1]
             where = first_lane(batch, mask)
             block, thread = batch.launch.name_lane(batch, where)
             message = f"deadlock: part of the block waits at barrier {number} that the rest can never reach"
+            if barrier.threads is not None:
+                arrived = int(
+                    np.broadcast_to(barrier.arrived, (batch.block_count, batch.warp_count, 32))[where[0]].sum()
+                )
+                message = (
+                    f"deadlock: barrier {number} waits for {barrier.threads} threads, and only {arrived} of the "
+                    f"block's {batch.launch.threads} come; name as many as reach it, a multiple of 32"
+                )
             return BarrierDeadlockError(message, code_location(batch.launch.kernel, instruction, block, thread))
     for wait in batch.waits:
-        instruction = program.instructions[wait.pc // 16 - 1]
+        instruction = program.instructions[wait.pc // INSTRUCTION_BYTES - 1]
         place = lane_location(batch, instruction, first_lane(batch, wait.mask))
         return BarrierDeadlockError("deadlock: lanes of a warp wait for others that can never come", place)
     return BarrierDeadlockError("deadlock: threads arrived at a barrier that nobody waits for")

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 
-from gpuprof.emulator.sectors import LINE_SHIFT, SECTOR_SHIFT
+from gpuprof.isa.memory_access import LINE_SHIFT, SECTOR_SHIFT
 
 #: One reading lane: (lane, shared byte address, global byte address).
 Lane = tuple[int, int, int]

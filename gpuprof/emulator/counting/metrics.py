@@ -1,61 +1,32 @@
 """From event counts per instruction to Nsight Compute's metric names.
 
-Each metric is a sum over instructions of some kinds. What belongs to a kind of operation was solved from launches
-recorded on an H200 (``tests/hardware``): ISETP, LOP3, SHF, FLO, POPC and every IMAD are integer, MOV, S2R, CS2R, S2UR,
-BMOV and DEPBAR misc, PRMT, BREV, SEL, PLOP3 and P2R bit, LDC memory, ULDC uniform, MATCH communication. Of IDP and
-VABSDIFF, which came in equal numbers, one is integer and one misc. Opcodes that those launches lack follow their kin
-in NVIDIA's instruction table.
+Each metric is a sum over instructions of some kinds; which opcodes belong to a kind is in the opcode table
+(``isa.opcodes``), which also says where that comes from. Where an instruction was executed whose class no source
+says, the counters of all classes have no value: ``unavailable_metrics`` gives the reason.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from gpuprof.emulator.counting.counters import Counters
+from gpuprof.isa import ncu_metrics as m
+from gpuprof.isa.opcodes import Access, Flop, Opcode, Operation, Space, names_where, opcode
 from gpuprof.sass.model import Instruction
 
-
-def _opcodes(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
-
-#: Kinds of operation by base opcode, for ``smsp__sass_thread_inst_executed_op_<kind>_pred_on``.
-OPERATIONS: dict[str, frozenset[str]] = {
-    "integer": _opcodes(
-        "IADD IADD3 IADD32I IMAD IMUL IABS IDP IDP4A IMNMX ISETP ISCADD LEA LOP3 LOP SHF SHL SHR "
-        "VIADD VIADDMNMX VIMNMX VIMNMX3 IMMA FLO POPC"
-    ),
-    "bit": _opcodes("PRMT BMSK BREV SGXT SEL PLOP3 PSETP P2R R2P"),
-    "control": _opcodes(
-        "BRA BRX CALL RET EXIT BSSY BSYNC BREAK JMP JMX WARPSYNC BPT KILL NANOSLEEP YIELD RPCMOV ENDCOLLECTIVE"
-    ),
-    "conversion": _opcodes("F2F F2FP F2I F2IP FRND I2F I2FP I2I I2IP"),
-    "memory": _opcodes(
-        "LD LDC LDG LDGSTS LDL LDS LDSM LDGDEPBAR ST STG STL STS STSM ATOM ATOMG ATOMS RED REDG CCTL CCTLL ERRBAR "
-        "CGAERRBAR MEMBAR FENCE QSPC"
-    ),
-    "misc": _opcodes("MOV S2R CS2R S2UR DEPBAR NOP B2R BAR BMOV LEPC PMTRIG R2UR MOVM VABSDIFF VABSDIFF4"),
-    "inter_thread_communication": _opcodes("SHFL VOTE VOTEU REDUX CREDUX MATCH"),
-    "uniform": _opcodes(
-        "UMOV ULEA ULDC LDCU ULOP3 UIADD3 UIMAD USHF UISETP USEL UPLOP3 UFLO UPOPC UPRMT UBREV USGXT UBMSK UP2UR R2UP "
-        "CS2UR UFFMA UI2F UI2FP"
-    ),
-    "fp16": _opcodes("HADD2 HFMA2 HMUL2 HMNMX2 HSET2 HSETP2 HMMA"),
-    "fp32": _opcodes("FADD FMUL FFMA FMNMX FMNMX3 FSEL FSET FSETP FCHK FSWZADD MUFU"),
-    "fp64": _opcodes("DADD DMUL DFMA DMNMX DSETP DMMA"),
-    "fadd": _opcodes("FADD"),
-    "fmul": _opcodes("FMUL"),
-    "ffma": _opcodes("FFMA"),
-    "dadd": _opcodes("DADD"),
-    "dmul": _opcodes("DMUL"),
-    "dfma": _opcodes("DFMA"),
-    "hadd": _opcodes("HADD2"),
-    "hmul": _opcodes("HMUL2"),
-    "hfma": _opcodes("HFMA2"),
+#: Base opcodes by class of operation, for ``smsp__sass_thread_inst_executed_op_<class>_pred_on``.
+OPERATIONS: Mapping[str, frozenset[str]] = {
+    operation.value: names_where(lambda row, operation=operation: row.operation is operation)  # type: ignore[misc]
+    for operation in Operation
+    if operation is not Operation.UNKNOWN
 }
-#: What Nsight Compute counts as branches; EXIT, BSSY and BSYNC are none.
-BRANCHES = _opcodes("BRA CALL RET BRX JMP JMX")
+#: Base opcodes of the floating-point counters of single opcodes.
+FLOPS: Mapping[str, frozenset[str]] = {
+    flop.value: names_where(lambda row, flop=flop: row.flop is flop)  # type: ignore[misc]
+    for flop in Flop
+    if flop is not Flop.UNKNOWN
+}
 
 
 @dataclass(frozen=True)
@@ -101,66 +72,70 @@ _threads, _off = _list("threads"), _list("off")
 _enabled = _minus(_threads, _off)
 _issued, _sectors, _wavefronts = _list("issued"), _list("sectors"), _list("wavefronts")
 _ideal, _l1_sectors = _list("ideal_wavefronts"), _list("l1_sectors")
-_branches = _of(BRANCHES, _list("warps"))
-_divergent = _of(BRANCHES, _list("divergent"))
-
-_GLOBAL = {
-    "ld": ("LDG", "LD"),
-    "st": ("STG", "ST"),
-    "red": ("RED", "REDG"),
-    "atom": ("ATOMG", "ATOM"),
-}
-_LOCAL = {"ld": "LDL", "st": "STL"}
-#: Shared-memory operations: opcode that always goes there, generic opcode that may.
-_SHARED = {"ld": ("LDS", "LD"), "st": ("STS", "ST"), "atom": ("ATOMS", "ATOM")}
-_ALL_GLOBAL = ("LDG", "LD", "STG", "ST", "RED", "REDG", "ATOMG", "ATOM", "LDGSTS")
-_ALL_SHARED = ("LDS", "STS", "ATOMS", "LDSM", "STSM", "LD", "ST", "ATOM")
 
 
-def _shared_issued(own: str, generic: str) -> Share:
-    return _plus(_of((own,), _issued), _of((generic,), _list("shared")))
+def _accessing(*accesses: Access, spaces: Iterable[Space]) -> frozenset[str]:
+    """Base opcodes that access one of these memories in one of these ways."""
+    wanted = frozenset(spaces)
+    return names_where(lambda row: row.access in accesses and row.space in wanted)
 
 
-def _local_issued(own: str, generic: str) -> Share:
-    return _plus(_of((own,), _issued), _of((generic,), _list("local")))
+_EITHER_GLOBAL, _EITHER_SHARED = (Space.GLOBAL, Space.GENERIC), (Space.SHARED, Space.GENERIC)
+_ACCESSES = {"ld": Access.LOAD, "st": Access.STORE, "red": Access.REDUCTION, "atom": Access.ATOMIC}
+#: Global operations by ncu's name; the generic opcodes count as global unless the address says otherwise.
+_GLOBAL = {op: _accessing(access, spaces=_EITHER_GLOBAL) for op, access in _ACCESSES.items()}
+_COPIES = _accessing(Access.COPY, spaces=[Space.GLOBAL])
+_MATRIX_LOADS = _accessing(Access.MATRIX_LOAD, spaces=[Space.SHARED])
+_ALL_GLOBAL = frozenset().union(*_GLOBAL.values(), _COPIES)
+_ALL_SHARED = _COPIES | names_where(lambda row: row.access is not None and row.space in _EITHER_SHARED)
+_ALL_LOCAL = names_where(lambda row: row.access is not None and row.space is Space.LOCAL)
+_BRANCHES = names_where(lambda row: row.is_branch)
+_branches = _of(_BRANCHES, _list("warps"))
+_divergent = _of(_BRANCHES, _list("divergent"))
+
+
+def _issued_in(space: Space, op: str) -> Share:
+    """Requests of opcodes of a memory, and of the generic ones that went there."""
+    access = _ACCESSES[op]
+    own, generic = _accessing(access, spaces=[space]), _accessing(access, spaces=[Space.GENERIC])
+    return _plus(_of(own, _issued), _of(generic, _list(space.value)))
 
 
 def _metrics() -> dict[str, Share]:
     joined = _list("joined_threads")
     table: dict[str, Share] = {
-        "smsp__inst_executed.sum": _plus(_list("warps"), _list("joined")),
-        "smsp__thread_inst_executed.sum": _plus(_threads, joined),
-        "smsp__thread_inst_executed_pred_on.sum": _plus(_minus(_enabled, _list("untaken")), joined),
-        "smsp__sass_branch_targets.sum": _branches,
-        "smsp__sass_inst_executed_op_branch.sum": _branches,
-        "smsp__sass_branch_targets_threads_divergent.sum": _divergent,
-        "smsp__sass_branch_targets_threads_uniform.sum": _minus(_branches, _divergent),
+        m.INSTRUCTIONS: _plus(_list("warps"), _list("joined")),
+        m.THREAD_INSTRUCTIONS: _plus(_threads, joined),
+        m.THREAD_INSTRUCTIONS_ON: _plus(_minus(_enabled, _list("untaken")), joined),
+        m.BRANCHES: _branches,
+        m.BRANCH_INSTRUCTIONS: _branches,
+        m.BRANCHES_DIVERGENT: _divergent,
+        m.BRANCHES_UNIFORM: _minus(_branches, _divergent),
     }
-    for kind, opcodes in OPERATIONS.items():
-        table[f"smsp__sass_thread_inst_executed_op_{kind}_pred_on.sum"] = _of(opcodes, _enabled)
+    for name, opcodes in {**OPERATIONS, **FLOPS}.items():
+        table[m.thread_op(name)] = _of(opcodes, _enabled)
     return table | _global_metrics() | _local_metrics() | _shared_metrics() | _source_metrics()
 
 
 def _global_metrics() -> dict[str, Share]:
     table: dict[str, Share] = {}
-    for kind, opcodes in _GLOBAL.items():
+    for op, opcodes in _GLOBAL.items():
         issued, sectors = _of(opcodes, _issued), _of(opcodes, _sectors)
-        table[f"smsp__sass_inst_executed_op_global_{kind}.sum"] = issued
-        table[f"smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_{kind}.sum"] = sectors
-        if kind in ("red", "atom"):
+        table[m.memory_instructions(op, "global")] = issued
+        table[m.sass_sectors(op)] = sectors
+        if op in ("red", "atom"):
             sectors = _of(opcodes, _l1_sectors)
-        if kind == "ld":  # l1tex does not tell asynchronous copies from loads
-            issued = _of((*opcodes, "LDGSTS"), _issued)
-            sectors = _plus(sectors, _of(("LDGSTS",), _l1_sectors))
-        table[f"l1tex__t_requests_pipe_lsu_mem_global_op_{kind}.sum"] = issued
-        table[f"l1tex__t_sectors_pipe_lsu_mem_global_op_{kind}.sum"] = sectors
-    copies = _of(("LDGSTS",), _issued)
-    table["smsp__sass_inst_executed_op_ldgsts.sum"] = _of(("LDGSTS",), _list("copies"))
-    table["smsp__sass_l1tex_t_requests_pipe_lsu_mem_global_op_ldgsts.sum"] = copies
-    table["smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_ldgsts.sum"] = _of(("LDGSTS",), _list("copied_sectors"))
-    table["smsp__sass_l1tex_tags_mem_global.sum"] = _of(_ALL_GLOBAL, _list("tags"))
-    table["sass__inst_executed_global_loads"] = _of(_GLOBAL["ld"], _issued)
-    table["sass__inst_executed_global_stores"] = _of(_GLOBAL["st"], _issued)
+        if op == "ld":  # l1tex does not tell asynchronous copies from loads
+            issued = _of(opcodes | _COPIES, _issued)
+            sectors = _plus(sectors, _of(_COPIES, _l1_sectors))
+        table[m.requests(op)] = issued
+        table[m.sectors(op)] = sectors
+    table[m.LDGSTS_INSTRUCTIONS] = _of(_COPIES, _list("copies"))
+    table[m.sass_requests("ldgsts")] = _of(_COPIES, _issued)
+    table[m.sass_sectors("ldgsts")] = _of(_COPIES, _list("copied_sectors"))
+    table[m.GLOBAL_TAGS] = _of(_ALL_GLOBAL, _list("tags"))
+    for op in ("ld", "st"):
+        table[m.source_instructions(op, "global")] = _of(_GLOBAL[op], _issued)
     return table
 
 
@@ -177,35 +152,34 @@ def _by_words(share: Share) -> Share:
 
 def _local_metrics() -> dict[str, Share]:
     table: dict[str, Share] = {}
-    for kind, opcode in _LOCAL.items():
-        issued = _local_issued(opcode, _GLOBAL[kind][1])
-        table[f"smsp__sass_inst_executed_op_local_{kind}.sum"] = issued
-        table[f"l1tex__t_requests_pipe_lsu_mem_local_op_{kind}.sum"] = _by_words(issued)
-        table[f"l1tex__t_sectors_pipe_lsu_mem_local_op_{kind}.sum"] = _of((opcode,), _sectors)
-        table[f"smsp__sass_l1tex_t_sectors_pipe_lsu_mem_local_op_{kind}.sum"] = _of((opcode,), _sectors)
-        table[f"sass__inst_executed_local_{'loads' if kind == 'ld' else 'stores'}"] = issued
+    for op in ("ld", "st"):
+        issued = _issued_in(Space.LOCAL, op)
+        sectors = _of(_accessing(_ACCESSES[op], spaces=[Space.LOCAL]), _sectors)
+        table[m.memory_instructions(op, "local")] = issued
+        table[m.requests(op, "local")] = _by_words(issued)
+        table[m.sectors(op, "local")] = sectors
+        table[m.sass_sectors(op, "local")] = sectors
+        table[m.source_instructions(op, "local")] = issued
     return table
 
 
 def _shared_metrics() -> dict[str, Share]:
-    prefix = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_"
-    conflicts = "smsp__sass_l1tex_data_bank_conflicts_pipe_lsu_mem_shared_op_"
     table: dict[str, Share] = {}
-    for kind, opcodes in _SHARED.items():
-        table[f"smsp__sass_inst_executed_op_shared_{kind}.sum"] = _shared_issued(*opcodes)
-        table[f"{prefix}{kind}.sum"] = _of(opcodes, _wavefronts)
-    table["smsp__sass_inst_executed_op_ldsm.sum"] = _of(("LDSM",), _issued)
-    table[f"{prefix}ldsm.sum"] = _of(("LDSM",), _wavefronts)
-    table[f"{conflicts}ldsm.sum"] = _of(("LDSM",), _minus(_wavefronts, _ideal))
-    copies = _of(("LDGSTS",), _wavefronts)
-    table[f"{prefix}ldgsts.sum"] = copies
-    table[f"{prefix}ldgsts_cache_access.sum"] = _with("BYPASS", copies, present=False)
-    table[f"{prefix}ldgsts_cache_bypass.sum"] = _with("BYPASS", copies)
-    conflicting = _of(("LDGSTS",), _minus(_wavefronts, _ideal))
-    table[f"{conflicts}ldgsts.sum"] = _with("BYPASS", conflicting, present=False)
-    table["smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared.sum"] = _of((*_ALL_SHARED, "LDGSTS"), _wavefronts)
-    table["sass__inst_executed_shared_loads"] = _shared_issued(*_SHARED["ld"])
-    table["sass__inst_executed_shared_stores"] = _shared_issued(*_SHARED["st"])
+    for op in ("ld", "st", "atom"):
+        table[m.shared_instructions(op)] = _issued_in(Space.SHARED, op)
+        table[m.shared_wavefronts(op)] = _of(_accessing(_ACCESSES[op], spaces=_EITHER_SHARED), _wavefronts)
+    table[m.LDSM_INSTRUCTIONS] = _of(_MATRIX_LOADS, _issued)
+    table[m.shared_wavefronts("ldsm")] = _of(_MATRIX_LOADS, _wavefronts)
+    table[m.shared_conflicts("ldsm")] = _of(_MATRIX_LOADS, _minus(_wavefronts, _ideal))
+    copies = _of(_COPIES, _wavefronts)
+    table[m.shared_wavefronts("ldgsts")] = copies
+    table[m.shared_wavefronts("ldgsts_cache_access")] = _with("BYPASS", copies, present=False)
+    table[m.shared_wavefronts("ldgsts_cache_bypass")] = _with("BYPASS", copies)
+    conflicting = _of(_COPIES, _minus(_wavefronts, _ideal))
+    table[m.shared_conflicts("ldgsts")] = _with("BYPASS", conflicting, present=False)
+    table[m.SHARED_WAVEFRONTS_ALL] = _of(_ALL_SHARED, _wavefronts)
+    for op in ("ld", "st"):
+        table[m.source_instructions(op, "shared")] = _issued_in(Space.SHARED, op)
     return table
 
 
@@ -215,21 +189,20 @@ def _source_metrics() -> dict[str, Share]:
     Ideal is never above actual there (ncu 2025.3 on an H200): lanes that share a word or a sector need less than what
     their own bytes would fill.
     """
-    wavefronts = _of((*_ALL_SHARED, "LDGSTS"), _wavefronts)
-    ideal = _of((*_ALL_SHARED, "LDGSTS"), _ideal)
+    wavefronts, ideal = _of(_ALL_SHARED, _wavefronts), _of(_ALL_SHARED, _ideal)
     sectors, ideal_sectors = _of(_ALL_GLOBAL, _sectors), _of(_ALL_GLOBAL, _list("ideal_sectors"))
     return {
-        "memory_l1_wavefronts_shared": wavefronts,
-        "memory_l1_wavefronts_shared_ideal": _least(wavefronts, ideal),
-        "memory_l2_theoretical_sectors_global": sectors,
-        "memory_l2_theoretical_sectors_global_ideal": _least(sectors, ideal_sectors),
-        "memory_l2_theoretical_sectors_local": _of(_LOCAL.values(), _sectors),
+        m.SHARED_WAVEFRONTS: wavefronts,
+        m.SHARED_WAVEFRONTS_IDEAL: _least(wavefronts, ideal),
+        m.GLOBAL_SECTORS: sectors,
+        m.GLOBAL_SECTORS_IDEAL: _least(sectors, ideal_sectors),
+        m.LOCAL_SECTORS: _of(_ALL_LOCAL, _sectors),
     }
 
 
 METRICS: dict[str, Share] = _metrics()
-#: Counted per launch, not per instruction.
-WARPS_LAUNCHED = "sm__warps_launched.sum"
+_CLASS_METRICS = tuple(m.thread_op(name) for name in OPERATIONS)
+_FLOP_METRICS = tuple(m.thread_op(name) for name in FLOPS)
 
 
 def instruction_metrics(code: Code, index: int) -> dict[str, int]:
@@ -239,4 +212,24 @@ def instruction_metrics(code: Code, index: int) -> dict[str, int]:
 
 def metric_names() -> tuple[str, ...]:
     """All names that an emulated launch gives a value for."""
-    return (*METRICS, WARPS_LAUNCHED)
+    return (*METRICS, m.WARPS_LAUNCHED)
+
+
+def unavailable_metrics(executed: Iterable[str]) -> dict[str, str]:
+    """Metrics that have no value because of these executed base opcodes, each with its reason.
+
+    An opcode whose class is not known may belong to any, so no class can be summed; likewise for the floating-point
+    counters of single opcodes.
+    """
+    rows = [opcode(name) for name in sorted(set(executed))]
+    classless = [row for row in rows if row.operation is Operation.UNKNOWN]
+    unknown_flops = [row for row in rows if row.flop is Flop.UNKNOWN or not row.known]
+    missing = dict.fromkeys(_CLASS_METRICS, _reason(classless, "class of operation")) if classless else {}
+    if unknown_flops:
+        missing |= dict.fromkeys(_FLOP_METRICS, _reason(unknown_flops, "floating-point counter"))
+    return missing
+
+
+def _reason(rows: Sequence[Opcode], what: str) -> str:
+    names = ", ".join(row.name for row in rows)
+    return f"{names} executed; under which {what} Nsight Compute counts {'it' if len(rows) == 1 else 'them'} is unknown"

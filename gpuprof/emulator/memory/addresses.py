@@ -33,6 +33,8 @@ WIDTHS = {
     "128": (16, False),
 }
 _BASE = np.uint64(GLOBAL_BASE)
+#: R1 holds the stack pointer in all code that nvcc makes; the stack grows down.
+STACK_POINTER = 1
 #: Typed loosely, because numpy's stubs know no ``reduce`` of it.
 _OR: Any = np.bitwise_or
 
@@ -171,7 +173,7 @@ class GlobalPlace:
 
 
 class WindowPlace:
-    """Checks addresses of shared or local memory: 0 to ``limit`` bytes."""
+    """Checks addresses of shared or local memory against the bytes that the block or thread has."""
 
     __slots__ = ("instruction", "name", "verb", "width")
 
@@ -181,24 +183,35 @@ class WindowPlace:
         self.verb = verb
         self.name = name
 
-    def check(self, lanes: LaneState, addresses: Int64, limit: int) -> None:
-        """Raises MemoryFaultError when an enabled lane is outside or misaligned."""
+    def check_shared(self, lanes: LaneState, addresses: Int64) -> None:
+        """As ``check``, of shared memory. What the driver keeps at its start is not the kernel's."""
+        self.check(lanes, addresses, lanes.shared.limit, lanes.shared.start)
+
+    def check_local(self, lanes: LaneState, addresses: Int64) -> None:
+        """As ``check``, of local memory: below the stack pointer nothing is the thread's (R1, by the CUDA ABI)."""
+        stack = lanes.registers[STACK_POINTER]
+        low = int(stack.flat[0]) if stack.size == 1 else int(np.min(stack))
+        self.check(lanes, addresses, lanes.local.limit, low if low <= lanes.local.limit else 0)
+
+    def check(self, lanes: LaneState, addresses: Int64, limit: int, start: int = 0) -> None:
+        """Raises MemoryFaultError when an enabled lane is outside of ``start`` to ``limit``, or misaligned."""
         if addresses.size == 1:
             low = high = bits = int(addresses.flat[0])
         else:
             low, high = int(np.min(addresses)), int(np.max(addresses))
             bits = int(_OR.reduce(addresses.reshape(-1)))
-        if low >= 0 and high + self.width <= limit and not bits & (self.width - 1):
+        if low >= start and high + self.width <= limit and not bits & (self.width - 1):
             return
         spread, mask = np.broadcast_arrays(addresses, lanes.mask)
         misaligned = np.logical_and(mask, (spread & (self.width - 1)) != 0)
         if misaligned.any():
             message = f"{self.verb} of {self.width} bytes at the misaligned {self.name} address {{address}}"
             raise memory_fault(lanes, self.instruction, misaligned, addresses, message)
-        outside = np.logical_and(mask, np.logical_or(spread < 0, spread + self.width > limit))
+        outside = np.logical_and(mask, np.logical_or(spread < start, spread + self.width > limit))
         if outside.any():
             message = (
                 f"{self.verb} of {self.width} bytes out of bounds at {self.name} address {{address}}: "
-                f"the {'block' if self.name == 'shared' else 'thread'} has {limit:,} bytes"
+                f"{'the block' if self.name == 'shared' else 'the stack of the thread'} has {limit - start:,} bytes"
+                + (f" from 0x{start:x} on" if start else "")
             )
             raise memory_fault(lanes, self.instruction, outside, addresses, message)

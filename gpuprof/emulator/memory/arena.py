@@ -31,6 +31,8 @@ _RESERVED_BYTES = 4 << 30
 _LEAST_BYTES = 128 << 20
 _ALIGNMENT = 512
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
+#: Words of the shadow that are looked at in one go.
+_SHADOW_PIECE = 1 << 20
 _PUNCH_HOLE = getattr(mmap, "MADV_REMOVE", 9)
 
 
@@ -96,11 +98,33 @@ class Arena:
         self.written[offset >> 2 : (offset + nbytes + 3) >> 2] = 0
 
     def written_bytes(self, address: int, nbytes: int) -> NDArray[np.bool_]:
-        """Per byte of a buffer: whether a kernel stored there."""
+        """Per byte of a buffer: whether a kernel stored there. Made piece by piece: one byte of memory per byte."""
+        first = (address - GLOBAL_BASE) >> 2
+        result = np.empty(-(-nbytes // 4) * 4, np.bool_)
+        for start in range(0, result.size // 4, _SHADOW_PIECE):
+            words = self.written[first + start : first + min(start + _SHADOW_PIECE, result.size // 4)]
+            bits = np.unpackbits(words[:, None], axis=1, bitorder="little")[:, :4]
+            result[4 * start : 4 * start + bits.size] = bits.reshape(-1)
+        return result[:nbytes]
+
+    def mark_written(self, address: int, nbytes: int) -> None:
+        """Take a buffer as stored to throughout, as a memset does."""
         offset = address - GLOBAL_BASE
-        words = self.written[offset >> 2 : (offset + nbytes + 3) >> 2]
-        bits = np.unpackbits(words[:, None], axis=1, bitorder="little")[:, :4]
-        return bits.reshape(-1)[:nbytes].astype(bool)
+        self.written[offset >> 2 : (offset + nbytes) >> 2] = 15
+        if nbytes & 3:
+            self.written[(offset + nbytes) >> 2] = (1 << (nbytes & 3)) - 1
+
+    def count_written(self, address: int, nbytes: int) -> int:
+        """How many bytes of a buffer a kernel stored to; looks at the shadow in pieces."""
+        first, end = address - GLOBAL_BASE, address - GLOBAL_BASE + nbytes
+        total = 0
+        for start in range(first >> 2, (end + 3) >> 2, _SHADOW_PIECE):
+            words = self.written[start : min(start + _SHADOW_PIECE, (end + 3) >> 2)]
+            whole = int(np.count_nonzero(words == 15))
+            total += 4 * whole
+            if whole < np.count_nonzero(words):
+                total += sum(int(np.count_nonzero(words & bit)) for bit in (1, 2, 4, 8)) - 4 * whole
+        return total
 
     def region_of(self, offset: int) -> Region | None:
         """The live buffer that holds byte ``offset``."""

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator import wavefronts
 from gpuprof.emulator.contract import WARP, Step
 from gpuprof.emulator.counting import bypass_copies
 from gpuprof.emulator.memory import global_access, shared_access
 from gpuprof.emulator.memory.addresses import GlobalPlace, WindowPlace, access_width, narrow_address, wide_address
 from gpuprof.emulator.memory.global_access import GlobalCount
 from gpuprof.emulator.semantics.base import Decoded, NotCovered
+from gpuprof.isa import memory_access
 from gpuprof.sass.model import OperandKind
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def copy(decoded: Decoded, index: int) -> Step:
 
     def execute(lanes: LaneState) -> None:
         addresses = target(lanes)
-        shared_place.check(lanes, addresses, lanes.shared.limit)
+        shared_place.check_shared(lanes, addresses)
         if condition is None:
             offsets, data = source.read(lanes)
             counting.count(lanes, addresses, offsets, lanes.mask)
@@ -225,11 +225,11 @@ class CopyCount:
         return found
 
     def _fresh(self, shared: Int64, source: Int64, mask: Bool, reads: Bool) -> tuple[int, int, int, int]:
-        ideal = int(wavefronts.ideal_wavefronts(mask, self.width)[0])
+        ideal = int(memory_access.ideal_wavefronts(mask, self.width)[0])
         if not self.bypass:
-            return int(wavefronts.copy_wavefronts(shared, source, mask, reads, self.width)[0]), ideal, 0, 0
+            return int(memory_access.copy_wavefronts(shared, source, mask, reads, self.width)[0]), ideal, 0, 0
         lanes = _lanes(shared[0], source[0], reads[0])
-        filled = int(wavefronts.ideal_wavefronts(mask & ~reads, self.width)[0])
+        filled = int(memory_access.ideal_wavefronts(mask & ~reads, self.width)[0])
         moved = bypass_copies.passes(lanes) * self._turns
         return moved + filled, ideal, bypass_copies.requested_sectors(lanes), bypass_copies.copied_sectors(lanes)
 

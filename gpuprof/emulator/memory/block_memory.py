@@ -19,11 +19,15 @@ _DTYPES: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64
 
 
 class SharedMemory:
-    """Shared memory of a batch: one row of bytes per block."""
+    """Shared memory of a batch: one row of bytes per block, each of them ``poison`` at first.
 
-    def __init__(self, blocks: int, nbytes: int) -> None:
+    The ``reserved`` bytes at its start (1 KiB since sm_90) are the driver's: no access of a kernel may go there.
+    """
+
+    def __init__(self, blocks: int, nbytes: int, poison: int = 0, reserved: int = 0) -> None:
         self.limit = nbytes
-        rows = np.zeros((blocks, -(-max(nbytes, 16) // 16) * 16), np.uint8)
+        self.start = reserved
+        rows = np.full((blocks, -(-max(nbytes, 16) // 16) * 16), poison, np.uint8)
         self.views = {width: rows.view(dtype) for width, dtype in _DTYPES.items()}
 
     def rows(self, width: int) -> Array:
@@ -35,11 +39,12 @@ class SharedMemory:
 class LocalMemory:
     """Local memory of a batch: word by word, and within a word lane by lane."""
 
-    def __init__(self, blocks: int, warps: int, nbytes: int) -> None:
+    def __init__(self, blocks: int, warps: int, nbytes: int, poison: int = 0) -> None:
         self.limit = nbytes
+        self._poison = poison * 0x01010101
         self._shape = (-(-nbytes // _WORD), blocks, warps, WARP)
 
     @cached_property
     def words(self) -> Array:
         """(words, blocks, warps, 32); made when a kernel first uses it, since most have a stack and never touch it."""
-        return np.zeros(self._shape, np.uint32)
+        return np.full(self._shape, self._poison, np.uint32)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,8 @@ from gpuprof.emulator.state.operands import ZERO, bind_alone, scalar
 from gpuprof.emulator.state.special import first_active
 from gpuprof.emulator.state.special_values import LOCAL_WINDOW_HIGH, SHARED_WINDOW_HIGH
 from gpuprof.errors import MemoryFaultError
+from gpuprof.isa.constant_bank import BankLayout
+from gpuprof.isa.machine import CONSTANT_BANK_BYTES, INSTRUCTION_BYTES
 from gpuprof.sass.model import Operand, OperandKind
 
 if TYPE_CHECKING:
@@ -25,32 +26,8 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-BANK_BYTES = 64 << 10
 _SIGNED: dict[str, Any] = {"S8": np.int8, "S16": np.int16}
 _DTYPES: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
-
-
-@dataclass(frozen=True)
-class BankLayout:
-    """Byte offsets in bank 0 of what the driver fills in before a launch."""
-
-    block: int
-    grid: int
-    stack: int
-    local_window: int | None
-    shared_window: int | None
-    multiprocessors: int | None
-    dynamic_shared: int | None
-
-
-_UP_TO_89 = BankLayout(0x0, 0xC, 0x28, 0x20, 0x18, 0x2C, 0x10C)
-_90 = BankLayout(0x0, 0xC, 0x28, 0x20, 0x18, 0x2C, 0x10C)
-_FROM_100 = BankLayout(0x360, 0x370, 0x37C, 0x2F8, None, None, 0x2D0)
-
-
-def bank_layout(arch: int) -> BankLayout:
-    """Layout of bank 0 for an architecture, read off code that nvcc 13 generates."""
-    return _FROM_100 if arch >= 100 else (_90 if arch >= 90 else _UP_TO_89)
 
 
 def fill_bank(bank: bytearray, layout: BankLayout, block: Any, grid: Any, stack: int, shared: int) -> None:
@@ -84,9 +61,9 @@ class ConstantTable(dict[tuple[int, int, int], "NDArray[Any]"]):
 
     def number(self, bank: int, offset: int, width: int) -> int:
         """A constant as an unsigned number; bytes behind the end of a bank are 0, as the driver pads it."""
-        if offset < 0 or offset + width > BANK_BYTES:
+        if offset < 0 or offset + width > CONSTANT_BANK_BYTES:
             raise MemoryFaultError(
-                f"constant c[0x{bank:x}][0x{offset:x}] lies outside its bank of {BANK_BYTES:,} bytes"
+                f"constant c[0x{bank:x}][0x{offset:x}] lies outside its bank of {CONSTANT_BANK_BYTES:,} bytes"
             )
         return int.from_bytes(self.banks.get(bank, b"")[offset : offset + width], "little")
 
@@ -133,7 +110,7 @@ def load_program_counter(decoded: Decoded, index: int) -> Step:
     """LEPC Rd: its own address; LEPC Rd, label: the label's (sm_90 and later)."""
     target = decoded.operands[0]
     label = decoded.operands[1] if len(decoded.operands) > 1 else None
-    own = index * 16
+    own = index * INSTRUCTION_BYTES
 
     def execute(lanes: LaneState) -> None:
         if label is None:
@@ -145,4 +122,4 @@ def load_program_counter(decoded: Decoded, index: int) -> Step:
     return execute
 
 
-__all__ = ["ZERO", "BankLayout", "ConstantTable", "bank_layout", "fill_bank", "load", "load_program_counter"]
+__all__ = ["ZERO", "ConstantTable", "fill_bank", "load", "load_program_counter"]

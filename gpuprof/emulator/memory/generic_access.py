@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator import wavefronts
 from gpuprof.emulator.contract import Step
+from gpuprof.emulator.counting.pattern_memo import WavefrontMemo
 from gpuprof.emulator.memory import atomics, global_access, local_access, shared_access
 from gpuprof.emulator.memory.addresses import GlobalPlace, WindowPlace, access_width, memory_operand, wide_address
 from gpuprof.emulator.memory.shared_access import SharedCount, ideal_rule, width_rule
 from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.emulator.state.special_values import LOCAL_WINDOW_HIGH, SHARED_WINDOW_HIGH
-from gpuprof.emulator.wavefronts import WavefrontMemo
+from gpuprof.isa import memory_access
 from gpuprof.sass.model import OperandKind
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def load(decoded: Decoded, index: int) -> Step:
     width, signed = access_width(decoded.instruction)
     target = decoded.operands[0]
     place, counting = GlobalPlace(decoded.instruction, width, "read"), global_access.GlobalCount(index, width)
-    window = _Windows(decoded, index, width, "read", wavefronts.load_wavefronts)
+    window = _Windows(decoded, index, width, "read", memory_access.load_wavefronts)
 
     def from_global(lanes: LaneState, addresses: Array) -> None:
         offsets = place.offsets(lanes, addresses)
@@ -61,7 +61,7 @@ def store(decoded: Decoded, index: int) -> Step:
     width, _ = access_width(decoded.instruction)
     source = decoded.operands[-1]
     place, counting = GlobalPlace(decoded.instruction, width, "write"), global_access.GlobalCount(index, width)
-    window = _Windows(decoded, index, width, "write", wavefronts.store_wavefronts)
+    window = _Windows(decoded, index, width, "write", memory_access.store_wavefronts)
 
     def to_global(lanes: LaneState, addresses: Array) -> None:
         offsets = place.offsets(lanes, addresses)
@@ -85,7 +85,7 @@ def atomic(decoded: Decoded, index: int) -> Step:
     form = atomics.AtomicForm(decoded)
     width = form.operation.width
     on_global = atomics.global_memory_at(decoded, index)
-    window = _Windows(decoded, index, width, "atomic", wavefronts.atomic_wavefronts)
+    window = _Windows(decoded, index, width, "atomic", memory_access.atomic_wavefronts)
 
     def on_shared(lanes: LaneState, addresses: Array) -> None:
         places = window.shared(lanes, addresses)
@@ -131,7 +131,7 @@ class _Windows:
 
     def shared(self, lanes: LaneState, addresses: Array) -> Array:
         places = np.bitwise_and(addresses, _LOW).astype(np.int64)
-        self._shared.check(lanes, places, lanes.shared.limit)
+        self._shared.check_shared(lanes, places)
         issued, passes, ideal = self._shared_count.measure(lanes, places)
         counters = lanes.counters
         counters.shared[self._index] += issued
@@ -142,7 +142,7 @@ class _Windows:
 
     def local(self, lanes: LaneState, addresses: Array) -> Array:
         places = np.bitwise_and(addresses, _LOW).astype(np.int64)
-        self._local.check(lanes, places, lanes.local.limit)
+        self._local.check_local(lanes, places)
         lanes.counters.local[self._index] += self._local_count.issued(lanes, places)
         result: Array = places
         return result

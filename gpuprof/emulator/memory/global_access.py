@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuprof.emulator.contract import WARP, Step
+from gpuprof.emulator.counting.pattern_memo import PatternMemo, count_sectors
 from gpuprof.emulator.memory.addresses import GlobalPlace, access_width, memory_operand, wide_address
 from gpuprof.emulator.memory.arena import GLOBAL_BASE
-from gpuprof.emulator.sectors import PatternMemo, count_sectors
 from gpuprof.emulator.semantics.base import Decoded
 from gpuprof.sass.model import Operand
 

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuprof.emulator.contract import WARP, Step
+from gpuprof.emulator.counting.pattern_memo import PatternMemo, count_sectors
 from gpuprof.emulator.memory.addresses import WindowPlace, access_width, memory_operand, narrow_address
 from gpuprof.emulator.memory.global_access import put, take_source
-from gpuprof.emulator.sectors import PatternMemo, count_sectors
 from gpuprof.emulator.semantics.base import Decoded
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def load(decoded: Decoded, index: int) -> Step:
 
     def execute(lanes: LaneState) -> None:
         addresses = address(lanes)
-        place.check(lanes, addresses, lanes.local.limit)
+        place.check_local(lanes, addresses)
         counting.count(lanes, addresses)
         put(lanes, target, fetch(lanes, addresses, width, signed))
 
@@ -83,7 +83,7 @@ def store(decoded: Decoded, index: int) -> Step:
 
     def execute(lanes: LaneState) -> None:
         addresses = address(lanes)
-        place.check(lanes, addresses, lanes.local.limit)
+        place.check_local(lanes, addresses)
         counting.count(lanes, addresses)
         write(lanes, addresses, take_source(lanes, source, width), width)
 

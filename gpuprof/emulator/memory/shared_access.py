@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator import wavefronts
 from gpuprof.emulator.contract import WARP, Step
+from gpuprof.emulator.counting.pattern_memo import WavefrontMemo
 from gpuprof.emulator.memory.addresses import WindowPlace, access_width, address_sources, memory_operand, narrow_address
 from gpuprof.emulator.memory.global_access import put, take_source
 from gpuprof.emulator.semantics.base import Decoded, NotCovered
-from gpuprof.emulator.wavefronts import WavefrontMemo
+from gpuprof.isa import memory_access
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -73,7 +73,7 @@ class SharedPlaces:
         known = lanes.memo.get(self._index)
         if known is None or known[0] is not first or known[1] is not second or known[2] is not lanes.mask:
             addresses = self._address(lanes)
-            self._place.check(lanes, addresses, lanes.shared.limit)
+            self._place.check_shared(lanes, addresses)
             known = (first, second, lanes.mask, addresses, self._count.measure(lanes, addresses))
             lanes.memo[self._index] = known
         self._count.add(lanes, known[4])
@@ -83,7 +83,7 @@ class SharedPlaces:
 def load(decoded: Decoded, index: int) -> Step:
     """LDS in every width."""
     width, signed = access_width(decoded.instruction)
-    memo = WavefrontMemo(width_rule(wavefronts.load_wavefronts, width), ideal_rule(width))
+    memo = WavefrontMemo(width_rule(memory_access.load_wavefronts, width), ideal_rule(width))
     places, target = SharedPlaces(decoded, index, width, "read", memo), decoded.operands[0]
 
     def execute(lanes: LaneState) -> None:
@@ -95,7 +95,7 @@ def load(decoded: Decoded, index: int) -> Step:
 def store(decoded: Decoded, index: int) -> Step:
     """STS in every width."""
     width, _ = access_width(decoded.instruction)
-    memo = WavefrontMemo(width_rule(wavefronts.store_wavefronts, width), ideal_rule(width))
+    memo = WavefrontMemo(width_rule(memory_access.store_wavefronts, width), ideal_rule(width))
     places, source = SharedPlaces(decoded, index, width, "write", memo), decoded.operands[-1]
 
     def execute(lanes: LaneState) -> None:
@@ -112,7 +112,7 @@ def load_matrix(decoded: Decoded, index: int) -> Step:
     transposed, target = decoded.has("MT88"), decoded.operands[0]
 
     def rule(addresses: Int64, mask: Bool) -> Int64:
-        return wavefronts.matrix_wavefronts(addresses, mask, matrices)
+        return memory_access.matrix_wavefronts(addresses, mask, matrices)
 
     def ideal(mask: Bool) -> Int64:
         return np.asarray(mask.any(axis=1) * matrices)
@@ -193,4 +193,4 @@ def width_rule(rule: Callable[[Int64, Bool, int], Int64], width: int) -> Callabl
 
 def ideal_rule(width: int) -> Callable[[Bool], Int64]:
     """The conflict-free number of wavefronts for accesses of ``width`` bytes."""
-    return lambda mask: wavefronts.ideal_wavefronts(mask, width)
+    return lambda mask: memory_access.ideal_wavefronts(mask, width)

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator import wavefronts
 from gpuprof.emulator.contract import WARP, Step
+from gpuprof.emulator.counting.pattern_memo import WavefrontMemo
 from gpuprof.emulator.memory.atomic_operations import Operation
 from gpuprof.emulator.memory.atomics import AtomicForm, apply
 from gpuprof.emulator.memory.global_access import take_source
 from gpuprof.emulator.memory.shared_access import SharedPlaces, ideal_rule, width_rule
 from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.emulator.state.operands import ZERO
-from gpuprof.emulator.wavefronts import WavefrontMemo
+from gpuprof.isa import memory_access
 from gpuprof.sass.model import OperandKind
 
 if TYPE_CHECKING:
@@ -34,7 +34,9 @@ def shared(decoded: Decoded, index: int) -> Step:
         return _count_lanes(decoded, index)
     form = AtomicForm(decoded)
     width = form.operation.width
-    rule = wavefronts.compare_and_swap_wavefronts if form.operation.name == "CAS" else wavefronts.atomic_wavefronts
+    rule = (
+        memory_access.compare_and_swap_wavefronts if form.operation.name == "CAS" else memory_access.atomic_wavefronts
+    )
     places = SharedPlaces(decoded, index, width, "atomic", _memo(rule, width))
 
     def execute(lanes: LaneState) -> None:
@@ -54,7 +56,7 @@ def _count_lanes(decoded: Decoded, index: int) -> Step:
     """ATOMS.POPC.INC.32 RZ, [a]: one more for each lane; costs as much as a store."""
     if not decoded.has("INC") or not decoded.operands[0].is_zero:
         raise NotCovered(decoded.instruction.mnemonic)
-    places = SharedPlaces(decoded, index, 4, "atomic", _memo(wavefronts.store_wavefronts, 4))
+    places = SharedPlaces(decoded, index, 4, "atomic", _memo(memory_access.store_wavefronts, 4))
 
     def execute(lanes: LaneState) -> None:
         rows = lanes.shared.rows(4)
@@ -69,7 +71,7 @@ def _count_lanes(decoded: Decoded, index: int) -> Step:
 def _spin(decoded: Decoded, index: int) -> Step:
     """ATOMS.CAST.SPIN Rd, [a], compare, new: of the lanes on one bank the first tries; Rd (Pd) = 1 where it swapped."""
     width = 8 if decoded.has("64") else 4
-    places = SharedPlaces(decoded, index, width, "atomic", _memo(wavefronts.spin_wavefronts, width))
+    places = SharedPlaces(decoded, index, width, "atomic", _memo(memory_access.spin_wavefronts, width))
     sources = [operand for operand in decoded.operands[1:] if operand.kind is not OperandKind.MEMORY]
     if len(sources) != 2:
         raise NotCovered(decoded.instruction.text)

@@ -11,6 +11,7 @@ import numpy as np
 
 from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered, semantics
 from gpuprof.emulator.semantics.forms import allow, arithmetic_form, is_predicate, pick, wanted
+from gpuprof.isa.machine import WARP_LANES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from gpuprof.emulator.semantics.base import U32, Bool, Lanes
     from gpuprof.sass.model import Operand
 
-LANES = np.arange(32, dtype=np.int64).reshape(1, 1, 32)
+LANES = np.arange(WARP_LANES, dtype=np.int64).reshape(1, 1, WARP_LANES)
 SHUFFLES = ("IDX", "UP", "DOWN", "BFLY")
 
 

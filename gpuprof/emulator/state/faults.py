@@ -8,14 +8,13 @@ import numpy as np
 
 from gpuprof.emulator.contract import WARP
 from gpuprof.errors import CodeLocation, MemoryFaultError
+from gpuprof.isa.machine import Dim3
 from gpuprof.sass.model import Instruction
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpuprof.emulator.state.lane_state import LaneState
-
-Dim3 = tuple[int, int, int]
 
 
 def code_location(

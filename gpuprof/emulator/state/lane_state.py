@@ -49,8 +49,10 @@ class LaneState:
         self.size = self.block_count * self.warp_count * WARP
         self.constants = launch.constants
         self.code_base = launch.code_base
-        self.registers: list[Array] = [ZERO] * (REGISTERS + 4)
-        self.uniforms: list[Array] = [ZERO] * (UNIFORMS + 4)
+        poison = launch.options.poison
+        unset = scalar(poison * 0x01010101)
+        self.registers: list[Array] = [unset] * (REGISTERS + 4)
+        self.uniforms: list[Array] = [unset] * (UNIFORMS + 4)
         self.predicates: list[Array] = [FALSE] * 7 + [TRUE]
         self.uniform_predicates: list[Array] = [FALSE] * 7 + [TRUE]
         self.barriers: list[Array] = [ZERO] * BARRIERS
@@ -63,8 +65,8 @@ class LaneState:
         self.thread_values = launch.thread_values
         self.block_values = block_registers(block_ids, launch.grid)
         self.memo: dict[int, Any] = {}  #: instruction number -> addresses it used last
-        self.shared = SharedMemory(self.block_count, launch.shared_bytes)
-        self.local = LocalMemory(self.block_count, self.warp_count, launch.local_bytes)
+        self.shared = SharedMemory(self.block_count, launch.shared_bytes, poison, launch.reserved_shared_bytes)
+        self.local = LocalMemory(self.block_count, self.warp_count, launch.local_bytes, poison)
         self.rows: Array | None = None  #: in a gathered part: (warps, 1, 1) rows of the whole batch
         self.lane_stride = self.size
         self.lane_numbers = np.arange(self.size).reshape(self.block_count, self.warp_count, WARP)

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuprof.emulator.contract import WARP
-from gpuprof.emulator.memory.constants import ConstantTable, bank_layout, fill_bank
+from gpuprof.emulator.memory.constants import ConstantTable, fill_bank
 from gpuprof.emulator.runtime import syscalls
 from gpuprof.emulator.state.operands import TRUE
 from gpuprof.emulator.state.special_values import thread_registers
+from gpuprof.isa.constant_bank import bank_layout
+from gpuprof.isa.machine import Dim3
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +27,6 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
 
-Dim3 = tuple[int, int, int]
 
 #: Where code lies in the address space; functions of the device runtime follow at SYSTEM_OFFSET.
 CODE_BASE = 0x7D00_0000_0000
@@ -47,6 +48,7 @@ class LaunchContext:
         options: EmulationOptions,
     ) -> None:
         self.kernel = image.symbol
+        self.program = image.program
         self.arena = arena
         self.grid = grid
         self.block = block
@@ -56,6 +58,7 @@ class LaunchContext:
         self.threads = block[0] * block[1] * block[2]
         self.warps = -(-self.threads // WARP)
         self.present = _present(self.threads, self.warps)
+        self.reserved_shared_bytes = image.reserved_shared_bytes
         self.shared_bytes = image.reserved_shared_bytes + image.static_shared_bytes + dynamic_shared_bytes
         self.local_bytes = -(-(image.stack_bytes + DEFAULT_STACK_BYTES) // 16) * 16
         self.constants = ConstantTable(self._banks(image, parameters))

@@ -10,14 +10,14 @@ from pathlib import Path
 from gpuprof.device.jobs import Job
 from gpuprof.errors import BuildError, GpuprofError, MissingDeviceError
 from gpuprof.experiment.model import Experiment, Variant
+from gpuprof.experiment.naming import select_all
+from gpuprof.isa.ncu_metrics import TIME
 from gpuprof.profile.building import BuildsEnded, BuildStage, VariantBuilt
 from gpuprof.profile.built_variant import BuiltVariant
 from gpuprof.profile.ncu.jobs import JobLaunches, NcuOptions, profile_jobs
 from gpuprof.profile.options import RunOptions
-from gpuprof.profile.selection import select
 from gpuprof.profile.setup import Setup, prepare_run
 from gpuprof.profile.shared_arrays import SharedData
-from gpuprof.results.metrics import TIME
 from gpuprof.results.model import Counters, Number, Run
 from gpuprof.toolchain.ncu_csv import NcuLaunch
 
@@ -52,7 +52,7 @@ def profile_with_ncu(
     setup: Setup, experiment: Experiment, options: RunOptions, wanted: NcuOptions
 ) -> Iterator[tuple[str, Profiled | str]]:
     """``count_with_ncu`` where tools and devices are settled already, with the place of each variant's launches."""
-    chosen = select(experiment.variants, options.variants)
+    chosen = select_all(experiment.variants, options.variants)
     ordinal = int(setup.devices.names[0].partition(":")[2] or 0)
     data = SharedData(sum(buffer.elements * 8 for buffer in chosen[0].buffers.values()) if chosen else 0)
     jobs: list[Job] = []

@@ -8,7 +8,6 @@ those behind it in another process. Where the rows do not fit the launches, ever
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +15,8 @@ from pathlib import Path
 from gpuprof.device.jobs import Job, KernelCall
 from gpuprof.device.launcher import jobs_ended, launcher_command, write_spec
 from gpuprof.errors import ProfilerError
-from gpuprof.results.metrics import TIME
+from gpuprof.isa.ncu_metrics import TIME
+from gpuprof.system.cleanup import temporary_folder
 from gpuprof.toolchain import ncu
 from gpuprof.toolchain.ncu_csv import NcuLaunch
 from gpuprof.toolchain.ncu_errors import ProfilerUnavailableError
@@ -109,8 +109,8 @@ class _Group:
 
 
 def _profile_group(tool: Tool, jobs: Sequence[Job], wanted: NcuOptions, ordinal: int) -> _Group:
-    with tempfile.TemporaryDirectory(prefix="gpuprof-job-") as folder:
-        spec, progress = Path(folder) / "job.json", Path(folder) / "progress"
+    with temporary_folder("gpuprof-job-") as folder:
+        spec, progress = folder / "job.json", folder / "progress"
         write_spec(jobs, spec, progress=progress)
         request = _request(launcher_command(spec, ordinal), jobs, wanted)
         try:

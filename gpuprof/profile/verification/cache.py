@@ -15,7 +15,7 @@ import numpy as np
 
 from gpuprof.experiment.model import Tolerance
 from gpuprof.profile.messages import Check
-from gpuprof.profile.verification.compare import OutputCheck, compare_output, digest
+from gpuprof.profile.verification.compare import OutputCheck, compare_output, digest, never_written
 from gpuprof.profile.verification.tolerance import default_tolerance
 
 if TYPE_CHECKING:
@@ -30,6 +30,18 @@ KEPT_OUTPUTS = 4
 KEPT_BYTES = 256 << 20
 
 _Key = tuple[str, Path | None, Tolerance | None]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What of an output counts: only ``written`` elements of a sample; ``unwritten`` ones are wrong in any case.
+
+    ``may_be_left``: a wrong element that holds the poison was never written.
+    """
+
+    written: NDArray[np.bool_] | None = None
+    unwritten: NDArray[np.bool_] | None = None
+    may_be_left: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,11 +92,12 @@ class Comparer:
         request: Check,
         references: Mapping[str, Path],
         outputs: Mapping[str, NDArray[np.generic]],
-        written: Mapping[str, NDArray[np.bool_] | None],
+        limits: Mapping[str, Limits] | None = None,
     ) -> Comparison:
-        """Compare every output that has a reference; ``written`` restricts an output to what a sample wrote."""
+        """Compare every output that has a reference, within its ``limits``."""
+        limits = limits or {}
         known = {
-            name: self._one(request, name, references.get(name), array, written.get(name))
+            name: self._one(request, name, references.get(name), array, limits.get(name, Limits()))
             for name, array in outputs.items()
         }
         return _comparison(known)
@@ -95,10 +108,11 @@ class Comparer:
         name: str,
         reference: Path | None,
         output: NDArray[np.generic],
-        written: NDArray[np.bool_] | None,
+        limits: Limits,
     ) -> _Known:
         key = (name, reference, request.tolerance)
-        before = self._recalled(key, lambda _, known: same_bytes(known, output)) if written is None else None
+        whole = limits.written is None and limits.unwritten is None
+        before = self._recalled(key, lambda _, known: same_bytes(known, output)) if whole else None
         if before is not None:
             return before
         check, rule = None, ""
@@ -108,9 +122,13 @@ class Comparer:
             if tolerance is None:
                 tolerance = self._default(reference, output.dtype.name, request.reductions.get(name, 1), want)
             rule = describe(tolerance)
-            check = compare_output(name, output, want, tolerance, _both(written, reference))
+            written = _both(limits.written, reference)
+            poison = request.poison if limits.may_be_left else None
+            check = compare_output(name, output, want, tolerance, written, limits.unwritten, poison)
+        elif limits.unwritten is not None:
+            check = never_written(name, output, limits.unwritten)
         found = _Known(output, digest(output), check, rule)
-        if written is None:
+        if whole:
             kept = max(1, min(KEPT_OUTPUTS, KEPT_BYTES // max(1, output.nbytes)))
             self._known[key] = [found, *self._known.get(key, ())][:kept]
         return found

@@ -7,7 +7,7 @@ NaN or Inf anywhere else never passes. Integers are compared as integers when th
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,10 @@ CHUNK = 1 << 14
 
 @dataclass(frozen=True)
 class OutputCheck:
-    """One output against its reference. ``max_rel`` is over elements whose reference is not 0."""
+    """One output against its reference. ``max_rel`` is over elements whose reference is not 0.
+
+    ``wrong`` includes the ``unwritten`` elements; ``where`` and ``first`` are of the others where there are any.
+    """
 
     buffer: str
     max_abs: float
@@ -37,6 +40,8 @@ class OutputCheck:
     where: str = ""
     drawing: tuple[str, ...] = ()
     first: Difference | None = None
+    unwritten: int = 0
+    where_unwritten: str = ""
 
 
 def compare_output(
@@ -45,22 +50,67 @@ def compare_output(
     want: NDArray[np.generic],
     tolerance: Tolerance,
     written: NDArray[np.bool_] | None = None,
+    unwritten: NDArray[np.bool_] | None = None,
+    poison: int | None = None,
 ) -> OutputCheck:
-    """Compare ``got`` with ``want`` (same number of elements); with ``written`` only where it is true."""
+    """Compare ``got`` with ``want`` (same number of elements); with ``written`` only where it is true.
+
+    ``unwritten`` marks elements that should have been stored to and were not: they are wrong whatever they hold.
+    Where nobody knows, a wrong element of nothing but ``poison`` bytes counts as one of them.
+    """
     flat_got, flat_want = _comparable(got, want)
     mask = None if written is None else written.reshape(-1)
     wrong, max_abs, max_rel = _scan(flat_got, flat_want, tolerance, mask)
+    if unwritten is not None:
+        wrong |= unwritten.reshape(-1)
     count = int(np.count_nonzero(wrong))
     checked = got.size if mask is None else int(np.count_nonzero(mask))
     if not count:
         return OutputCheck(name, max_abs, max_rel, checked, got.size, 0)
-    first = int(np.argmax(wrong))
+    if unwritten is not None:
+        never = unwritten.reshape(-1)
+    elif poison is not None:
+        never = _left_over(flat_got, wrong, poison)
+    else:
+        never = np.zeros_like(wrong)
+    others = wrong & ~never
+    pattern = others if others.any() else wrong
+    first = int(np.argmax(pattern))
     index = tuple(int(i) for i in np.unravel_index(first, got.shape))
-    difference = Difference(name, index, _plain(flat_got[first]), _plain(flat_want[first]))
-    shaped = wrong.reshape(got.shape)
+    missing = int(np.count_nonzero(never))
     return OutputCheck(
-        name, max_abs, max_rel, checked, got.size, count, where_wrong(shaped), picture(shaped), difference
+        name,
+        max_abs,
+        max_rel,
+        checked,
+        got.size,
+        count,
+        where_wrong(pattern.reshape(got.shape)),
+        picture(wrong.reshape(got.shape)),
+        Difference(name, index, _plain(flat_got[first]), _plain(flat_want[first])),
+        missing,
+        where_wrong(never.reshape(got.shape)) if missing else "",
     )
+
+
+def never_written(name: str, output: NDArray[np.generic], unwritten: NDArray[np.bool_]) -> OutputCheck:
+    """The check of an output that is compared with nothing: only that all of it was stored to."""
+    missing = int(np.count_nonzero(unwritten))
+    if not missing:
+        return OutputCheck(name, 0.0, 0.0, 0, output.size, 0)
+    where = where_wrong(unwritten)
+    return OutputCheck(
+        name, 0.0, 0.0, 0, output.size, missing, where, picture(unwritten), unwritten=missing, where_unwritten=where
+    )
+
+
+def _left_over(got: NDArray[np.generic], wrong: NDArray[np.bool_], poison: int) -> NDArray[np.bool_]:
+    """Of the wrong elements those that hold the poison in every byte."""
+    found = np.zeros_like(wrong)
+    places = np.flatnonzero(wrong)
+    values = np.ascontiguousarray(got[places]).view(np.uint8).reshape(places.size, -1)
+    found[places] = (values == poison).all(axis=1)
+    return found
 
 
 def _comparable(got: NDArray[np.generic], want: NDArray[np.generic]) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
@@ -161,25 +211,48 @@ def _plain(value: np.generic) -> float | int:
     return item if isinstance(item, int | float) else int(item)
 
 
-def summarize(checks: Sequence[OutputCheck], why: str, outputs: Mapping[str, str] | None = None) -> Verification:
-    """One verdict over all outputs; the first output that differs gives the picture."""
+def summarize(
+    checks: Sequence[OutputCheck],
+    why: str,
+    outputs: Mapping[str, str] | None = None,
+    *,
+    shortfall: str = "",
+    notes: tuple[str, ...] = (),
+) -> Verification:
+    """One verdict over all outputs; the first output that differs gives the picture.
+
+    ``shortfall`` says what of a sample was not stored to: then what passed is not enough for ``ok``.
+    """
     worst = next((check for check in checks if check.wrong), None)
     total = sum(check.total for check in checks)
-    if total and not any(check.checked for check in checks):
-        return unchecked(total, "the sampled blocks wrote no element that the reference has", outputs)
+    if total and not any(check.checked for check in checks) and worst is None:
+        why = shortfall or "none of the sampled blocks wrote an element that the reference has"
+        return unchecked(total, why, outputs)
+    enough = "unchecked" if shortfall else "ok"
     return Verification(
-        verdict="ok" if worst is None else "differs",
+        verdict=enough if worst is None else "differs",
         max_abs=max((check.max_abs for check in checks), default=None),
         max_rel=max((check.max_rel for check in checks), default=None),
         checked=sum(check.checked for check in checks),
         total=total,
-        why=why,
+        why=shortfall if shortfall and worst is None else why,
         wrong=sum(check.wrong for check in checks),
         where_wrong=worst.where if worst else "",
         picture=worst.drawing if worst else (),
         first_difference=worst.first if worst else None,
         output_sha256=dict(outputs or {}),
+        never_written=sum(check.unwritten for check in checks),
+        where_unwritten="; ".join(_where_unwritten(checks)),
+        notes=notes,
     )
+
+
+def _where_unwritten(checks: Sequence[OutputCheck]) -> Iterator[str]:
+    """``y: never written: 2,800 elements (right edge)``."""
+    for check in checks:
+        if check.unwritten:
+            plural = "s" if check.unwritten != 1 else ""
+            yield f"{check.buffer}: never written: {check.unwritten:,} element{plural} ({check.where_unwritten})"
 
 
 def unchecked(total: int, why: str, outputs: Mapping[str, str] | None = None) -> Verification:
@@ -189,14 +262,17 @@ def unchecked(total: int, why: str, outputs: Mapping[str, str] | None = None) ->
 
 def explain(verification: Verification) -> str | None:
     """One line for the table about what differs; None when nothing does."""
-    first = verification.first_difference
-    if verification.verdict != "differs" or first is None:
+    if verification.verdict != "differs":
         return None
-    index = ", ".join(str(i) for i in first.index)
-    return (
-        f"{verification.wrong:,} of {verification.checked:,} checked elements differ ({verification.where_wrong}), "
-        f"first {first.buffer}[{index}]: got {first.got!r}, want {first.want!r} ({verification.why})"
-    )
+    parts = [verification.where_unwritten] if verification.never_written else []
+    first, others = verification.first_difference, verification.wrong - verification.never_written
+    if first is not None and others:
+        index = ", ".join(str(i) for i in first.index)
+        parts.append(
+            f"{others:,} of {verification.checked:,} checked elements differ ({verification.where_wrong}), "
+            f"first {first.buffer}[{index}]: got {first.got!r}, want {first.want!r} ({verification.why})"
+        )
+    return "; ".join(parts)
 
 
 def digest(array: NDArray[np.generic]) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpuprof.isa.opcodes import Kind
 from gpuprof.sass.loops import LoopFacts
 from gpuprof.sass.model import Control, SourceLine
-from gpuprof.sass.opcodes import Kind
 
 #: Style of an instruction by its kind, on a terminal.
 KIND_STYLES = {
@@ -65,7 +65,7 @@ def control_text(control: Control) -> str:
     wait = "".join(str(bit) if control.wait_mask >> bit & 1 else "-" for bit in range(6))
     read = "-" if control.read_barrier is None else str(control.read_barrier)
     write = "-" if control.write_barrier is None else str(control.write_barrier)
-    return f"B{wait}:R{read}:W{write}:{'-' if control.yield_hint else 'Y'}:S{control.stall:02d}"
+    return f"B{wait}:R{read}:W{write}:{'Y' if control.yields else '-'}:S{control.stall:02d}"
 
 
 def accesses_text(counts: dict[str, int]) -> str:

@@ -1,12 +1,13 @@
-"""What people type for an architecture."""
+"""User input for an architecture."""
 
 from __future__ import annotations
 
 import pytest
 
+from gpuprof.arch.spelling import parse_arch
+from gpuprof.device.choice import resolve_arch
+from gpuprof.device.gpus import find_gpus
 from gpuprof.errors import GpuprofError, MissingDeviceError, UsageError
-from gpuprof.toolchain.arch_choice import parse_arch
-from gpuprof.toolchain.gpus import find_gpus, read_nvidia_smi
 
 
 @pytest.mark.parametrize(
@@ -36,9 +37,9 @@ def test_spellings(text: str, arch: str) -> None:
     [
         ("sm_9", r"cut short.*sm_90 or 9\.0"),
         ("9", "cut short"),
-        ("ada", "no arch"),
-        ("", "no architecture"),
-        ("sm_1200", "no"),
+        ("ada", "not an arch"),
+        ("", "not an architecture"),
+        ("sm_1200", "not"),
     ],
 )
 def test_mistakes(text: str, message: str) -> None:
@@ -47,20 +48,9 @@ def test_mistakes(text: str, message: str) -> None:
 
 
 def test_native_without_a_gpu() -> None:
-    if find_gpus().gpus:
+    if find_gpus().devices:
         pytest.skip("there is a GPU")
     with pytest.raises(MissingDeviceError, match=r"'native' needs a GPU.*--arch sm_89") as caught:
-        parse_arch("native")
+        resolve_arch("native")
     error: GpuprofError = caught.value
     assert error.exit_code == 3
-
-
-def test_reading_nvidia_smi() -> None:
-    """A line as nvidia-smi 580 prints it for that query; a GPU that does not answer is left out."""
-    text = (
-        "NVIDIA H200, GPU-0c2b0e8f-1d6f-9c57-2d5b-56a1c0b8f8f1, 9.0, 580.159.04, 143771, 345, 1980\n"
-        "[Unknown Error], [Unknown Error], [N/A], 580.159.04, [N/A], [N/A], [N/A]\n"
-    )
-    (gpu,) = read_nvidia_smi(text)
-    assert (gpu.name, gpu.compute_capability, gpu.driver) == ("NVIDIA H200", "9.0", "580.159.04")
-    assert (gpu.memory_bytes, gpu.sm_clock_mhz, gpu.max_sm_clock_mhz) == (143771 << 20, 345, 1980)

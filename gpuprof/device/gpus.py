@@ -1,8 +1,13 @@
-"""Which GPUs there are, asked from the driver library itself: no context is made, and pycuda is not needed."""
+"""Which GPUs there are, asked from the driver library itself: no context is made, and pycuda is not needed.
+
+The one place that lists GPUs: the driver's order under CUDA_VISIBLE_DEVICES is what ``gpu:N`` counts everywhere. Clocks
+come from NVML, by uuid (``device.clocks``).
+"""
 
 from __future__ import annotations
 
 import ctypes
+import os
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
@@ -31,12 +36,19 @@ def find_gpus() -> Gpus:
         return Gpus((), f"no NVIDIA driver ({_LIBRARY} was not found)")
     code = driver.cuInit(0)
     if code:
-        return Gpus((), f"the NVIDIA driver found no usable GPU (cuInit gave error {code}: {_error(driver, code)})")
+        why = f"cuInit gave error {code}: {_error(driver, code)}{visibility()}"
+        return Gpus((), f"the NVIDIA driver found no usable GPU ({why})")
     count = ctypes.c_int()
     driver.cuDeviceGetCount(ctypes.byref(count))
     if not count.value:
-        return Gpus((), "the NVIDIA driver lists no GPU")
+        return Gpus((), f"the NVIDIA driver lists no GPU{visibility()}")
     return Gpus(tuple(_describe(driver, ordinal) for ordinal in range(count.value)))
+
+
+def visibility() -> str:
+    """The variable that hides or orders the driver's GPUs, in brackets after a blank; nothing where it is not set."""
+    value = os.environ.get("CUDA_VISIBLE_DEVICES")
+    return "" if value is None else f" (CUDA_VISIBLE_DEVICES={value})"
 
 
 def _error(driver: ctypes.CDLL, code: int) -> str:

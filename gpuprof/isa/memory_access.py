@@ -1,16 +1,23 @@
-"""How many wavefronts a warp's shared-memory access takes: pure functions of addresses and enabled lanes.
+"""What one access of a warp costs: sectors and lines of global memory, wavefronts of shared memory.
 
-The rules were measured on an H200 (``tests/hardware/h200``, which the suite replays). Words are 4 bytes, the bank of
-a word is its number modulo 32. Addresses come as (warps, 32) arrays with a mask of the same shape; results are per
-warp. Moving a pattern by whole words changes nothing, so ``WavefrontMemo`` keeps the counts of patterns seen.
+Pure functions of byte addresses and enabled lanes, for the emulator's counters and for static analysis alike.
+Addresses come as (warps, 32) int64 arrays with a mask of the same shape; widths are bytes per lane.
+
+The rules were measured on an H200 (``tests/hardware/h200``, which the suite replays). A sector is 32 bytes and a line
+(a tag) 128. An aligned access never straddles a sector, so each lane touches one sector, whatever its width; what is
+touched by several lanes counts once over the whole warp (32-, 64- and 128-bit loads, stores, RED and ATOM alike).
+Words of shared memory are 4 bytes, the bank of a word is its number modulo 32; moving a pattern by whole rows of 128
+bytes changes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from gpuprof.isa.machine import BANK_BYTES, LINE_BYTES, SECTOR_BYTES, SHARED_BANKS, WARP_LANES
+from gpuprof.isa.opcodes import Access
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -18,10 +25,63 @@ if TYPE_CHECKING:
     Int64 = NDArray[np.int64]
     Bool = NDArray[np.bool_]
 
-BANKS = 32
-WARP = 32
-#: Rows of 16 bytes in one 8x8 matrix of LDSM.
+SECTOR_SHIFT = SECTOR_BYTES.bit_length() - 1
+LINE_SHIFT = LINE_BYTES.bit_length() - 1
+#: Rows of 16 bytes in one 8x8 matrix of LDSM and STSM.
 _MATRIX_ROWS = 8
+MATRIX_ROW_BYTES = 16
+
+
+def global_sectors(addresses: Int64, mask: Bool) -> int:
+    """Distinct sectors of the enabled lanes per warp, summed over warps."""
+    return count_distinct(addresses >> SECTOR_SHIFT, mask)
+
+
+def global_lines(addresses: Int64, mask: Bool) -> int:
+    """Distinct lines of 128 bytes of the enabled lanes per warp, summed over warps."""
+    return count_distinct(addresses >> LINE_SHIFT, mask)
+
+
+def ideal_sectors(lanes: int, width: int) -> int:
+    """The sectors that the bytes of ``lanes`` enabled lanes fill: what a request needs at least without sharing."""
+    return -(-lanes * width // SECTOR_BYTES)
+
+
+def distinct_per_row(keys: Int64) -> int:
+    """Distinct keys per row, summed over rows."""
+    ordered = np.sort(keys, axis=1)
+    return len(keys) + int(np.count_nonzero(ordered[:, 1:] != ordered[:, :-1]))
+
+
+def count_distinct(keys: Int64, mask: Bool) -> int:
+    """Distinct keys of the enabled lanes per row, summed over rows."""
+    rows = mask.any(axis=1)
+    if not rows.all():
+        keys, mask = keys[rows], mask[rows]
+    if not len(keys):
+        return 0
+    keys = np.broadcast_to(keys, mask.shape)
+    first = np.take_along_axis(keys, mask.argmax(axis=1)[:, None], axis=1)
+    return distinct_per_row(np.where(mask, keys, first))
+
+
+def shared_wavefronts(access: Access, addresses: Int64, mask: Bool, width: int) -> Int64:
+    """Wavefronts per warp of a shared-memory load, store or matrix access.
+
+    ``width`` is bytes per lane; of a matrix access, 4 bytes for each of its matrices. Atomics have functions of their
+    own below.
+    """
+    if access in (Access.MATRIX_LOAD, Access.MATRIX_STORE):
+        return matrix_wavefronts(addresses, mask, width // 4)
+    rule = store_wavefronts if access is Access.STORE else load_wavefronts
+    return rule(addresses, mask, width)
+
+
+def shared_ideal_wavefronts(access: Access, mask: Bool, width: int) -> Int64:
+    """Wavefronts of the same access without bank conflicts; ``width`` as in ``shared_wavefronts``."""
+    if access in (Access.MATRIX_LOAD, Access.MATRIX_STORE):
+        return np.full(len(mask), width // 4, np.int64)
+    return ideal_wavefronts(mask, width)
 
 
 def load_wavefronts(addresses: Int64, mask: Bool, width: int) -> Int64:
@@ -45,9 +105,12 @@ def store_wavefronts(addresses: Int64, mask: Bool, width: int) -> Int64:
 
 
 def matrix_wavefronts(addresses: Int64, mask: Bool, matrices: int) -> Int64:
-    """LDSM: lanes 8q to 8q+7 name the rows of matrix q; each matrix counts like a quarter warp of 128 bits."""
+    """LDSM, STSM: lanes 8q to 8q+7 name the rows of matrix q; each matrix counts like a quarter warp of 128 bits.
+
+    Measured for LDSM; STSM is taken to follow it.
+    """
     lanes = matrices * _MATRIX_ROWS
-    return _by_groups(addresses[:, :lanes], mask[:, :lanes], 16, matrices)
+    return _by_groups(addresses[:, :lanes], mask[:, :lanes], MATRIX_ROW_BYTES, matrices)
 
 
 def atomic_wavefronts(addresses: Int64, mask: Bool, width: int) -> Int64:
@@ -69,7 +132,7 @@ def spin_wavefronts(addresses: Int64, mask: Bool, width: int) -> Int64:
 def ideal_wavefronts(mask: Bool, width: int) -> Int64:
     """Wavefronts without any bank conflict or merging: one per part of the warp that has an enabled lane."""
     parts = _parts(width)
-    counts: Int64 = mask.reshape(len(mask), parts, WARP // parts).any(axis=2).sum(axis=1)
+    counts: Int64 = mask.reshape(len(mask), parts, WARP_LANES // parts).any(axis=2).sum(axis=1)
     return counts
 
 
@@ -83,7 +146,7 @@ def copy_wavefronts(shared: Int64, source: Int64, mask: Bool, reads: Bool, width
     parts = _parts(width)
     totals = np.zeros(len(shared), np.int64)
     for row in range(len(shared)):
-        for lanes in np.split(np.arange(WARP), parts):
+        for lanes in np.split(np.arange(WARP_LANES), parts):
             on = lanes[mask[row, lanes]]
             totals[row] += _copy_group(shared[row, on], source[row, on], reads[row, on], width)
     return totals
@@ -91,8 +154,8 @@ def copy_wavefronts(shared: Int64, source: Int64, mask: Bool, reads: Bool, width
 
 def _copy_group(shared: Int64, source: Int64, reads: Bool, width: int) -> int:
     steps = np.arange(max(width // 4, 1))
-    shared_banks = (shared[:, None] // 4 + steps) % BANKS
-    source_banks = (source[:, None] // 4 + steps) % BANKS
+    shared_banks = (shared[:, None] // BANK_BYTES + steps) % SHARED_BANKS
+    source_banks = (source[:, None] // BANK_BYTES + steps) % SHARED_BANKS
     total, waiting = 0, list(range(len(shared)))
     while waiting:
         taken: set[int] = set()
@@ -104,44 +167,9 @@ def _copy_group(shared: Int64, source: Int64, reads: Bool, width: int) -> int:
             if not banks & taken:
                 taken |= banks
         reading = [lane for lane in passed if reads[lane]]
-        total += max(1, int(np.max(np.bincount(source_banks[reading].reshape(-1), minlength=BANKS))))
+        total += max(1, int(np.max(np.bincount(source_banks[reading].reshape(-1), minlength=SHARED_BANKS))))
         waiting = left
     return total
-
-
-class WavefrontMemo:
-    """Counts of patterns seen, for one kind of access: (wavefronts, ideal wavefronts) of one warp."""
-
-    def __init__(self, rule: Callable[[Int64, Bool], Int64], ideal: Callable[[Bool], Int64]) -> None:
-        self._rule = rule
-        self._ideal = ideal
-        self._known: dict[tuple[bytes, bytes], tuple[int, int]] = {}
-
-    def count(self, addresses: Int64, mask: Bool) -> tuple[int, int]:
-        """Sums over warps; ``addresses`` and ``mask`` are (warps, 32)."""
-        line = np.int64(BANKS * 4 - 1)
-        lowest = np.where(mask, addresses, np.iinfo(np.int64).max).min(axis=1, keepdims=True) & ~line
-        words = np.where(mask, addresses - lowest, 0)
-        if len(addresses) > 1:
-            same = (words == words[0]).all() and (mask == mask[0]).all()
-            if not same:
-                return self._count_rows(words, mask)
-        wavefronts, ideal = self._one(words[:1], mask[:1])
-        return wavefronts * len(addresses), ideal * len(addresses)
-
-    def _one(self, words: Int64, mask: Bool) -> tuple[int, int]:
-        key = (words.tobytes(), mask.tobytes())
-        found = self._known.get(key)
-        if found is None:
-            found = (int(self._rule(words, mask)[0]), int(self._ideal(mask)[0]))
-            self._known[key] = found
-        return found
-
-    def _count_rows(self, words: Int64, mask: Bool) -> tuple[int, int]:
-        if len(words) <= 8:
-            pairs = [self._one(words[i : i + 1], mask[i : i + 1]) for i in range(len(words))]
-            return sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
-        return int(self._rule(words, mask).sum()), int(self._ideal(mask).sum())
 
 
 def _parts(width: int) -> int:
@@ -177,14 +205,14 @@ def _most_per_bank(words: Int64, enabled: Bool, *, distinct: bool) -> Int64:
         words = np.sort(np.where(enabled, words, -1), axis=1)
         enabled = words >= 0
         enabled[:, 1:] &= words[:, 1:] != words[:, :-1]
-    cells = (np.arange(rows)[:, None] * BANKS + (words & (BANKS - 1)))[enabled]
-    most: Int64 = np.bincount(cells, minlength=rows * BANKS).reshape(rows, BANKS).max(axis=1)
+    cells = (np.arange(rows)[:, None] * SHARED_BANKS + (words & (SHARED_BANKS - 1)))[enabled]
+    most: Int64 = np.bincount(cells, minlength=rows * SHARED_BANKS).reshape(rows, SHARED_BANKS).max(axis=1)
     return most
 
 
 def _partners_equal(addresses: Int64, mask: Bool, distance: int) -> Bool:
     """Per warp: whether all enabled lanes n and n^distance have equal addresses."""
-    partner = np.arange(WARP) ^ distance
+    partner = np.arange(WARP_LANES) ^ distance
     differs = addresses != addresses[:, partner]
     result: Bool = ~(differs & mask & mask[:, partner]).any(axis=1)
     return result

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from gpuprof.profile.checkpoint import WRITE_INTERVAL, Journal
+from gpuprof.profile.checkpoint import WRITE_INTERVAL, Checkpoint
 from gpuprof.results.json import RunEncoder, read_run, to_json
 from gpuprof.results.model import Environment, Result, Run, Status
 
@@ -28,7 +28,7 @@ def test_growing_text_is_that_of_the_whole_run() -> None:
 def test_it_is_due_at_once_and_then_after_a_while(tmp_path: Path) -> None:
     now = 100.0
     files = (tmp_path / "deep" / "run.json", tmp_path / "other.json")
-    kept = Journal(files, clock=lambda: now)
+    kept = Checkpoint(files, clock=lambda: now)
     assert kept.due()
     kept.write(run_of(row("a")))
     assert not kept.due()
@@ -43,7 +43,7 @@ def test_it_is_due_at_once_and_then_after_a_while(tmp_path: Path) -> None:
 def test_a_path_that_cannot_be_written_is_given_up_with_a_note(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("no folder")
     good, bad = tmp_path / "run.json", tmp_path / "file" / "run.json"
-    kept = Journal((bad, good))
+    kept = Checkpoint((bad, good))
     kept.write(run_of(row("a")))
     kept.write(run_of(row("a"), row("b")))
     assert [result.variant for result in read_run(good).results] == ["a", "b"]

@@ -11,9 +11,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from gpuprof.arch import DEFAULT_ARCH
+from gpuprof.device.base import DeviceDescription
+from gpuprof.device.clocks import GpuMonitor, GpuState
+from gpuprof.device.gpus import Gpus, find_gpus, visibility
 from gpuprof.errors import GpuprofError
 from gpuprof.toolchain.cache import open_cache
-from gpuprof.toolchain.gpus import Gpu, Gpus, find_gpus
 from gpuprof.toolchain.tools import SUPPLY, Tool, Toolchain
 
 PROBE_SOURCE = Path(__file__).with_name("probe.cu")
@@ -72,7 +75,6 @@ def _host_compiler() -> Finding:
 
 def _trial_build(tools: Toolchain) -> Finding:
     """A kernel with a toolkit header, through the same way as every build."""
-    from gpuprof.toolchain.arch_choice import DEFAULT_ARCH
     from gpuprof.toolchain.build import Builder
     from gpuprof.toolchain.model import BuildRequest
 
@@ -101,24 +103,32 @@ def _distribution(name: str, repair: str, *, essential: bool = False) -> Finding
 
 
 def _graphics(gpus: Gpus) -> Iterator[Finding]:
-    if not gpus.gpus:
+    """Each GPU as ``--device gpu:N`` counts them, and its clocks by NVML."""
+    if not gpus.devices:
         yield Finding("GPU", MISSING, repair=f"{gpus.why_none}; kernels run on the emulator")
-    for gpu in gpus.gpus:
-        memory = f"{gpu.memory_bytes / (1 << 30):.0f} GiB"
-        yield Finding("GPU", OK, gpu.compute_capability, f"{gpu.name}, {memory}, driver {gpu.driver} ({gpus.source})")
-        yield _clocks(gpu)
+    for ordinal, gpu in enumerate(gpus.devices):
+        state = GpuMonitor(gpu.uuid).read()
+        memory = f"{(gpu.memory_bytes or 0) / (1 << 30):.0f} GiB"
+        driver = f"driver {state.driver} ({gpu.driver})" if state.driver else f"driver for {gpu.driver}"
+        origin = f"gpu:{ordinal}: {gpu.name}, {memory}, {driver}{visibility()}"
+        yield Finding("GPU", OK, compute_capability(gpu), origin)
+        yield _clocks(state)
 
 
-def _clocks(gpu: Gpu) -> Finding:
+def compute_capability(gpu: DeviceDescription) -> str:
+    """``9.0`` for a GPU of sm_90."""
+    number = (gpu.arch or "").removeprefix("sm_")
+    return f"{number[:-1]}.{number[-1:]}"
+
+
+def _clocks(state: GpuState) -> Finding:
     """NVML has no question for locked clocks; a clock that a setting limits is reported as a reason."""
-    if gpu.sm_clock_mhz is None:
-        return Finding("clocks", WARNING, origin="the driver does not say")
-    held = "ApplicationsClocksSetting" in gpu.throttle_reasons
-    state = "held by a setting" if held else "not locked"
-    others = [reason for reason in gpu.throttle_reasons if reason not in ("GpuIdle", "ApplicationsClocksSetting")]
-    text = f"SM {gpu.sm_clock_mhz} MHz of {gpu.max_sm_clock_mhz or '?'} MHz, {state}"
-    if others:
-        return Finding("clocks", WARNING, origin=f"{text}; throttled: {', '.join(others)}")
+    if state.sm_clock_mhz is None:
+        return Finding("clocks", WARNING, origin="NVML does not say (pip install nvidia-ml-py)")
+    held = "held by a setting" if state.held_by_setting else "not locked"
+    text = f"SM {state.sm_clock_mhz} MHz of {state.highest_sm_clock_mhz or '?'} MHz, {held}"
+    if state.throttle_reasons:
+        return Finding("clocks", WARNING, origin=f"{text}; throttled: {', '.join(state.throttle_reasons)}")
     return Finding("clocks", OK, origin=text)
 
 
@@ -126,7 +136,7 @@ def _pycuda(tools: Toolchain, gpus: Gpus) -> Finding:
     """pycuda is compiled where it is installed: against the CUDA headers, and the driver's libcuda."""
     if importlib.util.find_spec("pycuda") is not None:
         return _distribution("pycuda", "")
-    if not gpus.gpus:
+    if not gpus.devices:
         return Finding("pycuda", MISSING, repair="only needed with a GPU")
     folder = tools.nvcc.path.resolve().parent if tools.nvcc else Path("/usr/local/cuda/bin")
     command = f"PATH={folder}:$PATH pip install '.[cuda]'"
@@ -136,11 +146,11 @@ def _pycuda(tools: Toolchain, gpus: Gpus) -> Finding:
 def _profiler(tools: Toolchain, gpus: Gpus) -> Iterator[Finding]:
     tool = tools.ncu
     if tool is None:
-        repair = SUPPLY["ncu"] if gpus.gpus else "only needed with a GPU; the emulator counts without it"
+        repair = SUPPLY["ncu"] if gpus.devices else "only needed with a GPU; the emulator counts without it"
         yield Finding("ncu", MISSING, repair=repair)
         return
     yield Finding("ncu", OK, tool.version, f"{tool.origin}: {tool.path}")
-    if gpus.gpus:
+    if gpus.devices:
         yield _guarded("counters", lambda: _permission(tool, tools, gpus))
 
 
@@ -156,13 +166,13 @@ def _permission(tool: Tool, tools: Toolchain, gpus: Gpus) -> Finding:
     from gpuprof.toolchain.hostlib import build_shared_library
     from gpuprof.toolchain.ncu import NcuRequest, profile
 
-    arch = f"sm_{gpus.gpus[0].compute_capability.replace('.', '')}"
+    arch = gpus.devices[0].arch or DEFAULT_ARCH
     library = build_shared_library(tools, PROBE_SOURCE, arch=arch)
     program = f"import ctypes, sys; sys.exit(ctypes.CDLL({str(library)!r}).gpuprof_probe_launch())"
     metric = "smsp__inst_executed.sum"
     report = profile(tool, NcuRequest((sys.executable, "-c", program), (metric,), timeout=120.0))
     launches = len(report.launches)
-    origin = f"ncu {report.version} fits driver {gpus.gpus[0].driver} and may read them ({launches} launch profiled)"
+    origin = f"ncu {report.version} fits driver {gpus.devices[0].driver} and may read them ({launches} launch profiled)"
     return Finding("counters", OK, origin=origin)
 
 

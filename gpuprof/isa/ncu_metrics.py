@@ -1,4 +1,4 @@
-"""Nsight Compute's names of the counters that gpuprof reads, each written once.
+"""Nsight Compute's names of the counters that gpuprof reads or emulates, each written once.
 
 ``smsp__sass_*``, instruction, request and sector counts are pure functions of the executed instructions and
 addresses: they repeat exactly from launch to launch. Cache, DRAM and time counters do not.
@@ -13,6 +13,7 @@ THREAD_INSTRUCTIONS = "smsp__thread_inst_executed.sum"
 THREAD_INSTRUCTIONS_ON = "smsp__thread_inst_executed_pred_on.sum"
 
 BRANCHES = "smsp__sass_branch_targets.sum"
+BRANCH_INSTRUCTIONS = "smsp__sass_inst_executed_op_branch.sum"
 BRANCHES_UNIFORM = "smsp__sass_branch_targets_threads_uniform.sum"
 BRANCHES_DIVERGENT = "smsp__sass_branch_targets_threads_divergent.sum"
 WARPS_LAUNCHED = "sm__warps_launched.sum"
@@ -23,13 +24,23 @@ def thread_op(name: str) -> str:
     return f"smsp__sass_thread_inst_executed_op_{name}_pred_on.sum"
 
 
+def memory_instructions(op: str, space: str) -> str:
+    """Executed memory instructions; ``op`` is ``ld``, ``st``, ``red`` or ``atom``."""
+    return f"smsp__sass_inst_executed_op_{space}_{op}.sum"
+
+
 def shared_instructions(op: str) -> str:
     """Executed shared-memory instructions; ``op`` is ``ld``, ``st`` or ``atom``."""
-    return f"smsp__sass_inst_executed_op_shared_{op}.sum"
+    return memory_instructions(op, "shared")
+
+
+def source_instructions(op: str, space: str) -> str:
+    """Executed loads or stores (``op`` is ``ld`` or ``st``) by the name of the source view."""
+    return f"sass__inst_executed_{space}_{'loads' if op == 'ld' else 'stores'}"
 
 
 def shared_wavefronts(op: str) -> str:
-    """Passes of the data stage; ``op`` is ``ld``, ``st``, ``atom``, ``ldsm`` or ``ldgsts``."""
+    """Passes of the data stage; ``op`` is ``ld``, ``st``, ``atom``, ``ldsm``, ``ldgsts`` or one of its cache forms."""
     return f"smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{op}.sum"
 
 
@@ -56,9 +67,15 @@ def sass_sectors(op: str, space: str = "global") -> str:
     return "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_" + f"{space}_op_{op}.sum"
 
 
+LDSM_INSTRUCTIONS = "smsp__sass_inst_executed_op_ldsm.sum"
+LDGSTS_INSTRUCTIONS = "smsp__sass_inst_executed_op_ldgsts.sum"
+GLOBAL_TAGS = "smsp__sass_l1tex_tags_mem_global.sum"
+SHARED_WAVEFRONTS_ALL = "smsp__sass_l1tex_pipe_lsu_wavefronts_mem_shared.sum"
+
 #: Sectors that the instructions ask for, and the number that their bytes would fill (ncu's source metrics).
 GLOBAL_SECTORS = "memory_l2_theoretical_sectors_global"
 GLOBAL_SECTORS_IDEAL = "memory_l2_theoretical_sectors_global_ideal"
+LOCAL_SECTORS = "memory_l2_theoretical_sectors_local"
 SHARED_WAVEFRONTS = "memory_l1_wavefronts_shared"
 SHARED_WAVEFRONTS_IDEAL = "memory_l1_wavefronts_shared_ideal"
 

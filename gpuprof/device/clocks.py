@@ -15,6 +15,7 @@ THROTTLE_BITS = {
     0x040: "hardware thermal slowdown",
     0x080: "power brake",
 }
+_APPLICATION_CLOCKS = 0x002
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class GpuState:
     temperature_c: int | None = None
     throttle_reasons: tuple[str, ...] = ()
     driver: str | None = None
+    held_by_setting: bool = False  #: application clocks hold the SM clock
 
 
 class GpuMonitor:
@@ -58,6 +60,7 @@ class GpuMonitor:
             temperature_c=_try(lambda: int(nvml.nvmlDeviceGetTemperature(handle, nvml.NVML_TEMPERATURE_GPU))),
             throttle_reasons=self.throttle_reasons(),
             driver=_try(lambda: _text(nvml.nvmlSystemGetDriverVersion())),
+            held_by_setting=bool(self._reasons() & _APPLICATION_CLOCKS),
         )
 
     def sm_clock_mhz(self) -> int | None:
@@ -72,9 +75,12 @@ class GpuMonitor:
         """Why the clocks are lower than asked for, now."""
         if self._nvml is None:
             return ()
+        bits = self._reasons()
+        return tuple(name for bit, name in THROTTLE_BITS.items() if bits & bit)
+
+    def _reasons(self) -> int:
         nvml = self._nvml
-        bits = _try(lambda: int(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(self._handle)))
-        return tuple(name for bit, name in THROTTLE_BITS.items() if (bits or 0) & bit)
+        return int(_try(lambda: int(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(self._handle))) or 0)
 
 
 def _try(read: Callable[[], Any]) -> Any:
