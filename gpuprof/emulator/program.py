@@ -186,6 +186,22 @@ class Program:
         site = Site(index, index * INSTRUCTION_BYTES, self._starts[index], instruction, self)
         return Decoded(instruction, self.arch), site
 
+    def bound(self, index: int) -> tuple[Decoded, Site]:
+        """An instruction with bound operands, and where it stands."""
+        return self._site(index)
+
+    def label_at(self, section: int, name: str) -> int:
+        """The number of the instruction at a label of a section (by its first program counter); -1: no such label."""
+        return self._labels.get((section, name), -1)
+
+    @cached_property
+    def _labels(self) -> dict[tuple[int, str], int]:
+        return {
+            (self._starts[index], name): index
+            for index, instruction in enumerate(self.instructions)
+            for name in instruction.labels
+        }
+
     def why_not(self, index: int) -> str | None:
         """Why an instruction cannot be executed, or None when it can."""
         decoded, site = self._site(index)

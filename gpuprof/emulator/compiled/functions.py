@@ -97,8 +97,10 @@ def _loop_types(ufunc: Any, inputs: Sequence[Any], dtype: Any) -> tuple[np.dtype
     if ufunc.__name__ in _LOGICAL:
         return (_BOOL,) * (ufunc.nin + 1)
     kinds: list[Any] = [_kind(value) for value in inputs]
-    signature = None if dtype is None else (*(None,) * ufunc.nin, np.dtype(dtype))
-    return ufunc.resolve_dtypes((*kinds, None), signature=signature, casting="unsafe" if dtype else "same_kind")
+    if dtype is None:
+        return ufunc.resolve_dtypes((*kinds, None))
+    signature = (*(None,) * ufunc.nin, np.dtype(dtype))
+    return ufunc.resolve_dtypes((*kinds, None), signature=signature, casting="unsafe")
 
 
 def _kind(value: Any) -> Any:

@@ -77,7 +77,7 @@ def _check_skipped(batch: Batch, waits: Waits, done: Bool) -> None:
             continue
         for pc, mask, _ in waits:
             here = np.logical_and(mask, np.asarray(gone.any(axis=(1, 2), keepdims=True)))
-            if here.any() and _went_round(batch.launch.program, pc - 16, exit_pc):
+            if here.any() and went_round(batch.launch.program, pc - 16, exit_pc):
                 count = int(np.count_nonzero(np.broadcast_to(gone, _shape(batch))[first_lane(batch, here)[0]]))
                 raise _broken(
                     batch,
@@ -89,7 +89,7 @@ def _check_skipped(batch: Batch, waits: Waits, done: Bool) -> None:
                 )
 
 
-def _went_round(program: Any, barrier_pc: int, exit_pc: int) -> bool:
+def went_round(program: Any, barrier_pc: int, exit_pc: int) -> bool:
     """Whether a thread that ended at ``exit_pc`` did something in code that lies behind the barrier alone."""
     length = len(program.function.instructions) * INSTRUCTION_BYTES
     if barrier_pc >= length or exit_pc >= length:

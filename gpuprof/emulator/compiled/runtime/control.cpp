@@ -31,6 +31,8 @@ void push(Warp& w, i32 pc, u32 mask, i64 steps) {
   if (mask) w.sides.add({pc, mask, steps});
 }
 
+extern "C" void gp_push(Warp& w, i32 pc, u32 mask) { push(w, pc, mask, w.steps); }
+
 // control/barriers.py: _count_joined
 static void count_joined(Warp& w, u32 slot, i32 pc, u32 going, u32 whole) {
   const u32 again = slot == WARPSYNC_SLOT ? going & ~whole : (going & w.restored[slot]) ? going : 0;
@@ -113,38 +115,78 @@ extern "C" i32 gp_warpsync(Warp& w, u32 mask, i32 next, u32 m) {
   return gp_arrive(w, WARPSYNC_SLOT, next, m);
 }
 
-// control/barriers.py: check_block, _blocks_done, _reduce
+// control/barrier_rules.py: where a rule may be broken the numpy engine decides and words the error.
+static bool keeps_rules(Block& block, const BlockBarrier& barrier, const bool* done) {
+  const Launch& launch = *block.worker->launch;
+  i32 place = -1;
+  for (i32 i = 0; i < barrier.waiting; ++i) {
+    const BlockWait& wait = barrier.waits[i];
+    if (!done[wait.warp]) continue;
+    if (place >= 0 && place != wait.pc) return false;
+    place = wait.pc;
+    for (i32 e = 0; e < block.exit_count; ++e)
+      for (i64 pair = 0; pair < launch.rounds; ++pair)
+        if (launch.round[2 * pair] == wait.pc - 1 && launch.round[2 * pair + 1] == block.exits[e]) return false;
+  }
+  return true;
+}
+
+// control/barriers.py: check_block, _warps_done, _reduce
 static void check_block(Block& block, u32 number) {
   BlockBarrier& barrier = block.barriers[number];
-  u32 arrived = 0, wanted = 0;
-  bool everyone = true;
-  for (u32 i = 0; i < block.count; ++i) {
-    const u32 live = block.warps[i].live, came = barrier.arrived[i];
-    const bool here = came && !(live & ~came);
-    arrived += here;
-    wanted += live || here;
-    everyone &= here || !live;
-  }
-  if (!arrived) return;
-  if (barrier.threads == ~0u ? !everyone : arrived < (((barrier.threads + 31) / 32 < wanted) ? (barrier.threads + 31) / 32 : wanted)) return;
-  if (barrier.kind) {
-    u32 yes = 0, all = 0;
+  while (barrier.used) {
+    bool done[MAX_WARPS], everyone = true;
+    u32 arrived = 0;
     for (u32 i = 0; i < block.count; ++i) {
-      yes += bits(barrier.arrived[i] & barrier.values[i]);
-      all += bits(barrier.arrived[i]);
+      const u32 live = block.warps[i].live, came = barrier.arrived[i];
+      done[i] = came && !(live & ~came);
+      arrived += done[i];
+      everyone &= done[i] || !live;
     }
-    const u32 result = barrier.kind == 1 ? yes : barrier.kind == 2 ? yes == all : yes > 0;
-    for (u32 i = 0; i < block.count; ++i) block.warps[i].barrier_result = result;
-  }
-  barrier.used = false;
-  memset(barrier.arrived, 0, sizeof barrier.arrived);
-  memset(barrier.values, 0, sizeof barrier.values);
-  const i32 count = barrier.waiting;
-  barrier.waiting = 0;
-  barrier.kind = 0;
-  for (i32 i = 0; i < count; ++i) {
-    const BlockWait& wait = barrier.waits[i];
-    push(block.warps[wait.warp], wait.pc, wait.mask, wait.steps);
+    if (!arrived) return;
+    if (barrier.threads == ~0u) {
+      if (!everyone) return;
+      if (!keeps_rules(block, barrier, done)) {
+        stop_here(block.warps[0], REPEAT_IN_NUMPY, 0);
+        return;
+      }
+    } else {
+      const u32 wanted = barrier.threads ? (barrier.threads - 1) / 32 + 1 : 1;
+      if (arrived < wanted) return;
+      u32 order = 0;
+      for (u32 i = 0; i < block.count; ++i) done[i] = done[i] && order++ < wanted;
+    }
+    if (barrier.kind) {
+      u32 yes = 0, all = 0;
+      for (u32 i = 0; i < block.count; ++i) {
+        if (!done[i]) continue;
+        yes += bits(barrier.arrived[i] & barrier.values[i]);
+        all += bits(barrier.arrived[i]);
+      }
+      const u32 result = barrier.kind == 1 ? yes : barrier.kind == 2 ? yes == all : yes > 0;
+      for (u32 i = 0; i < block.count; ++i) block.warps[i].barrier_result = result;
+    }
+    i32 left = 0;
+    for (i32 i = 0; i < barrier.waiting; ++i) {
+      const BlockWait wait = barrier.waits[i];
+      if (done[wait.warp])
+        push(block.warps[wait.warp], wait.pc, wait.mask, wait.steps);
+      else
+        barrier.waits[left++] = wait;
+    }
+    barrier.waiting = left;
+    bool some = left > 0;
+    for (u32 i = 0; i < block.count; ++i) {
+      if (done[i]) barrier.arrived[i] = 0;
+      some |= barrier.arrived[i] != 0;
+    }
+    if (!some) {
+      barrier.used = false;
+      barrier.kind = 0;
+      memset(barrier.values, 0, sizeof barrier.values);
+    } else if (barrier.threads == ~0u) {
+      return;
+    }
   }
 }
 
@@ -204,9 +246,13 @@ extern "C" i32 gp_branch(Warp& w, u32 site, u32 yes, i32 target, i32 next) {
   return PARKED;
 }
 
-extern "C" i32 gp_exit(Warp& w, u32, u32 yes, i32 next) {
+extern "C" i32 gp_exit(Warp& w, u32 site, u32 yes, i32 next) {
   if (!yes) return next;
   push(w, next, w.mask & ~yes, w.steps);
+  Block& block = *w.block;
+  i32 known = 0;
+  while (known < block.exit_count && block.exits[known] != (i32)site) ++known;
+  if (known == block.exit_count && known < MOST_EXITS) block.exits[block.exit_count++] = (i32)site;
   w.live &= ~yes;
   recheck(w);
   return PARKED;
@@ -410,6 +456,7 @@ static Block* make_block(Worker& worker) {
   block->warps = (Warp*)aligned((i64)sizeof(Warp) * launch.warps);
   block->registers = (u32*)aligned((launch.registers + 4) * 128 * launch.warps);
   block->shared_bytes = (u32)launch.shared_bytes;
+  block->shared_start = (u32)launch.reserved_bytes;
   block->shared = (u8*)aligned(launch.shared_bytes + 128);
   for (u32 i = 0; i < BLOCK_BARRIERS; ++i)
     block->barriers[i].waits = (BlockWait*)aligned((i64)sizeof(BlockWait) * 32 * launch.warps);
@@ -430,11 +477,12 @@ static void free_block(Block* block) {
 static void start_block(Block& block, Worker& worker, i64 number) {
   const Launch& launch = *worker.launch;
   block.number = number;
+  block.exit_count = 0;
   block.place[0] = (u32)(number % launch.grid[0]);
   block.place[1] = (u32)(number / launch.grid[0] % launch.grid[1]);
   block.place[2] = (u32)(number / (launch.grid[0] * launch.grid[1]));
-  memset(block.shared, 0, (size_t)launch.shared_bytes + 64);
-  memset(block.registers, 0, (size_t)((launch.registers + 4) * 128 * launch.warps));
+  memset(block.shared, (int)launch.poison, (size_t)launch.shared_bytes + 64);
+  memset(block.registers, (int)launch.poison, (size_t)((launch.registers + 4) * 128 * launch.warps));
   for (u32 i = 0; i < BLOCK_BARRIERS; ++i) {
     BlockBarrier& barrier = block.barriers[i];
     barrier.used = false;
@@ -459,7 +507,8 @@ static void start_block(Block& block, Worker& worker, i64 number) {
     w.number = i;
     w.length = TURN;
     w.local = block.locals ? block.locals + launch.local_bytes * 8 * i : 0;
-    if (had_local) memset(w.local, 0, (size_t)launch.local_bytes * 32);
+    memset(w.U, (int)launch.poison, sizeof w.U);
+    if (had_local) memset(w.local, (int)launch.poison, (size_t)launch.local_bytes * 32);
     push(w, 0, w.live, 0);
   }
 }

@@ -106,7 +106,7 @@ i32 gp_exit(Warp&, u32 site, u32 yes, i32 next);
 i32 gp_arrive(Warp&, u32 slot, i32 next, u32 m);
 i32 gp_warpsync(Warp&, u32 mask, i32 next, u32 m);
 i32 gp_scatter(Warp&, u32 site, u32 m, const u32* low, const u32* high, u64 add, u64 size);
-i32 gp_split(Warp&, i32 next, u32 on, i32 result);
+void gp_push(Warp&, i32 pc, u32 mask);
 i32 gp_barrier(Warp&, i32 next, u32 m, u32 number, u32 threads, u32 kind, u32 value);
 void gp_break(Warp&, u32 slot, u32 m);
 void gp_set_barrier(Warp&, u32 slot, const u32* words, u32 word, u32 wm, u32 restored);
@@ -114,3 +114,14 @@ i32 gp_stop(Warp&, u32 fault, u32 site);
 u64 gp_clock();
 }
 typedef i32 (*Segment)(Warp&);
+
+// control/instructions.py: guarded. ``body`` runs for the lanes ``on`` and says where they go on.
+template <class Body>
+static inline i32 gp_split(Warp& w, i32 next, u32 on, Body body) {
+  if (on == w.mask) return body(on, w.wmask);
+  gp_push(w, next, w.mask & ~on);
+  w.mask = w.wmask = on;
+  const i32 pc = body(on, on);
+  if (pc >= 0) gp_push(w, pc, on);
+  return pc == STOPPED ? (i32)STOPPED : (i32)PARKED;
+}

@@ -262,6 +262,10 @@ extern "C" bool gp_store_global(Warp& w, u32 site, u32 m, const u32* data, const
   return true;
 }
 
+static inline bool in_shared(Warp& w, u32 address, u32 width) {
+  return (i64)address + width <= w.block->shared_bytes && address >= w.block->shared_start;
+}
+
 // memory/shared_access.py: SharedPlaces. ``rule``: 0 load, 1 store, 2 atomic, 3 compare and swap, 4 spin, 5.. matrices
 static inline const Record* enter_shared(Warp& w, u32 site, u32 m, const u32* address, u32 width, u32 rule) {
   Record* record = find_record(w, site, m, address);
@@ -284,9 +288,9 @@ static inline const Record* enter_shared(Warp& w, u32 site, u32 m, const u32* ad
   const i64 limit = w.block->shared_bytes, line = address[0] & ~127u;
   bool inside = true;
   if (record->valid)
-    inside = line + record->most + width <= limit;
+    inside = line + record->most + width <= limit && line + record->least >= w.block->shared_start;
   else
-    for (u32 l = 0; l < 32; ++l) inside &= (i64)address[l] + width <= limit;
+    for (u32 l = 0; l < 32; ++l) inside &= in_shared(w, address[l], width);
   if (__builtin_expect(!inside, 0)) return stop_here(w, REPEAT_IN_NUMPY, site), nullptr;
   return record;
 }
@@ -360,9 +364,11 @@ extern "C" bool gp_load_matrix(Warp& w, u32 site, u32 m, u32 wm, u32* data, cons
 // memory/local_access.py. Word w of lane l stands at (w * 32 + l) * 4.
 static bool enter_local(Warp& w, u32 site, u32 m, const u32* address, u32 width, i64 issued) {
   const i64 limit = launch_of(w).local_bytes;
-  u32 bad = 0, places[32];
+  u32 bad = 0, places[32], stack = ~0u;  // R1 is the stack pointer: below it nothing is the thread's
+  for (u32 l = 0; l < 32; ++l) stack = minimum(stack, w.R[32 + l]);
+  if ((i64)stack > limit) stack = 0;
   for (u32 l = 0; l < 32; ++l) {
-    bad |= (address[l] & (width - 1)) || (i64)address[l] + width > limit;
+    bad |= (address[l] & (width - 1)) || (i64)address[l] + width > limit || address[l] < stack;
     places[l] = ((address[l] >> 2) * 32 + (m >> l & 1 ? l : first_lane(m))) * 4;
   }
   if (bad) return stop_here(w, REPEAT_IN_NUMPY, site);
@@ -370,7 +376,8 @@ static bool enter_local(Warp& w, u32 site, u32 m, const u32* address, u32 width,
     Block& block = *w.block;
     const i64 words = launch_of(w).local_bytes * 8;
     if (!block.locals) {
-      block.locals = (u32*)calloc((size_t)words * block.count, 4);
+      block.locals = (u32*)malloc((size_t)words * block.count * 4);
+      memset(block.locals, (int)launch_of(w).poison, (size_t)words * block.count * 4);
       for (u32 i = 0; i < block.count; ++i) block.warps[i].local = block.locals + words * i;
     }
   }
@@ -443,7 +450,7 @@ static void repeat_first(u32* address, u32 m) {
 static bool enter_shared_generic(Warp& w, u32 site, u32 m, const u32* address, u32 width, u32 rule) {
   // Not remembered: the same instruction keeps records of its global side.
   u32 bad = 0;
-  for (u32 l = 0; l < 32; ++l) bad |= (address[l] & (width - 1)) || (i64)address[l] + width > w.block->shared_bytes;
+  for (u32 l = 0; l < 32; ++l) bad |= (address[l] & (width - 1)) || !in_shared(w, address[l], width);
   if (bad) return stop_here(w, REPEAT_IN_NUMPY, site);
   i64* counters = counters_of(w, site);
   counters[SHARED] += 1;
@@ -540,9 +547,8 @@ extern "C" bool gp_copy_async(Warp& w, u32 site, u32 m, u32 reads, const Narrow&
                               u32 flags) {
   alignas(64) u32 address[32], offset[32] = {0}, kept[32];
   addresses_of(m, narrow, address);
-  const i64 limit = w.block->shared_bytes;
   u32 bad = 0;
-  for (u32 l = 0; l < 32; ++l) bad |= (address[l] & (width - 1)) || (i64)address[l] + width > limit;
+  for (u32 l = 0; l < 32; ++l) bad |= (address[l] & (width - 1)) || !in_shared(w, address[l], width);
   if (bad) return stop_here(w, REPEAT_IN_NUMPY, site);
   const Launch& launch = launch_of(w);
   i64* counters = counters_of(w, site);

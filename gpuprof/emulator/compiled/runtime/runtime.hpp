@@ -2,7 +2,7 @@
 #pragma once
 #include "lanes.hpp"
 
-enum { RECORDS = 2, MAX_WARPS = 32, BLOCK_BARRIERS = 16 };
+enum { RECORDS = 2, MAX_WARPS = 32, BLOCK_BARRIERS = 16, MOST_EXITS = 256 };
 static const u32 GLOBAL_HIGH = 0x7f00, SHARED_HIGH = 0x7e00, LOCAL_HIGH = 0x7e80;
 static const u64 GLOBAL_BASE = (u64)GLOBAL_HIGH << 32;
 
@@ -20,7 +20,9 @@ struct Launch {
   i64 arena_bytes;
   const i64* starts;
   const i64* ends;
-  i64 regions, code_base, reversed;
+  i64 regions, reserved_bytes, poison, reversed;
+  const i64* round;  // pairs of a BAR and an EXIT that lies behind it alone
+  i64 rounds;
 };
 
 struct Stop { i64 fault, site, block, warp, lane; };
@@ -64,7 +66,8 @@ struct Block {
   i64 number;
   u32 place[3];
   u8* shared;
-  u32 shared_bytes;
+  u32 shared_bytes, shared_start;
+  i32 exits[MOST_EXITS], exit_count;
   BlockBarrier barriers[BLOCK_BARRIERS];
   u32* registers;
   u32* locals;
