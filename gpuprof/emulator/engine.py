@@ -14,6 +14,7 @@ from gpuprof.emulator.control.barriers import Batch
 from gpuprof.emulator.control.scheduler import run_batch
 from gpuprof.emulator.counting.counters import Counters
 from gpuprof.emulator.counting.metrics import Code, instruction_metrics, metric_names, unavailable_metrics
+from gpuprof.emulator.engines import ChosenEngine
 from gpuprof.emulator.loader import KernelImage
 from gpuprof.emulator.options import EmulationOptions, EmulationReport, PerInstruction
 from gpuprof.emulator.sampling import BlockClass, block_classes, choose_more
@@ -69,17 +70,19 @@ def emulate(
     """
     options = options or EmulationOptions()
     context = LaunchContext(image, arena, grid, block, parameters, dynamic_shared_bytes, options)
-    engine = _Engine(context, image)
     total = grid[0] * grid[1] * grid[2]
+    numpy_engine = _Engine(context, image)
+    engine = ChosenEngine(context, image, numpy_engine, numpy_engine.workers, total)
     talks = image.program.uses(_GLOBAL_ATOMICS)
     if options.budget is None or total <= _FEW_BLOCKS or talks:
         strata = [_Stratum(total, engine.run(np.arange(total, dtype=np.int64)))]
     else:
         coverage = _Coverage(arena, options.watched)
-        strata = _sample(engine, grid, options.budget, coverage)
+        strata = _sample(engine, grid, options, coverage)
         if sum(stratum.counters.blocks for stratum in strata) < total:
-            return replace(_report(image, context, strata, total), expected_bytes=coverage.expected(strata))
-    return _report(image, context, strata, total)
+            report = _report(image, context, engine, strata, total)
+            return replace(report, expected_bytes=coverage.expected(strata))
+    return _report(image, context, engine, strata, total)
 
 
 class _Coverage:
@@ -108,11 +111,14 @@ class _Coverage:
         return tuple(float(value) for value in total)
 
 
-def _sample(engine: _Engine, grid: Dim3, budget: int, coverage: _Coverage) -> list[_Stratum]:
+def _sample(engine: ChosenEngine, grid: Dim3, options: EmulationOptions, coverage: _Coverage) -> list[_Stratum]:
     """One block of each class, then the whole rest when the budget allows it, else more of the largest class."""
     classes = block_classes(grid)
     strata = [_Stratum(each.size, engine.run(np.array([each.pilot])), coverage.take()) for each in classes]
     costs = [sum(stratum.counters.threads) for stratum in strata]
+    budget = options.budget or 0
+    if engine.name == "compiled" and options.compiled_budget is not None:
+        budget = options.compiled_budget
     expected = sum(cost * stratum.size for cost, stratum in zip(costs, strata, strict=True))
     if expected <= budget:
         return _finish(engine, classes, strata)
@@ -124,7 +130,7 @@ def _sample(engine: _Engine, grid: Dim3, budget: int, coverage: _Coverage) -> li
     return strata
 
 
-def _finish(engine: _Engine, classes: tuple[BlockClass, ...], strata: list[_Stratum]) -> list[_Stratum]:
+def _finish(engine: ChosenEngine, classes: tuple[BlockClass, ...], strata: list[_Stratum]) -> list[_Stratum]:
     """Run every block that was no pilot; the counts are then exact and need no scaling."""
     everything = np.sort(np.concatenate([each.blocks for each in classes]))
     pilots = np.array([each.pilot for each in classes])
@@ -140,12 +146,12 @@ class _Engine:
     def __init__(self, context: LaunchContext, image: KernelImage) -> None:
         self._context = context
         self._image = image
-        self._workers = _worker_count(context.options.threads, image)
+        self.workers = _worker_count(context.options.threads, image)
 
     def run(self, blocks: Blocks) -> Counters:
         """Run these blocks, in batches on several processes; returns what they counted."""
         batches = list(self._batches(blocks))
-        workers = min(self._workers, len(batches))
+        workers = min(self.workers, len(batches)) if self._context.deadline is None else 1
         counters = share(self._run_batches, batches, workers) if workers > 1 else self._run_batches(batches)
         counters.blocks += len(blocks)
         counters.launched_warps += len(blocks) * self._context.warps
@@ -164,6 +170,10 @@ class _Engine:
         size = self._batch_size()
         for first in range(0, len(blocks), size):
             yield blocks[first : first + size]
+
+    def batch_count(self, blocks: int) -> int:
+        """Into how many batches that many blocks fall."""
+        return -(-blocks // self._batch_size())
 
     def _batch_size(self) -> int:
         """Blocks per batch: whole rows of the grid or equal parts of one, since blocks of a row share values."""
@@ -186,7 +196,9 @@ def _worker_count(wanted: int | None, image: KernelImage) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _report(image: KernelImage, context: LaunchContext, strata: list[_Stratum], total: int) -> EmulationReport:
+def _report(
+    image: KernelImage, context: LaunchContext, engine: ChosenEngine, strata: list[_Stratum], total: int
+) -> EmulationReport:
     exact = dict.fromkeys(metric_names(), 0)
     estimate = dict.fromkeys(metric_names(), 0.0)
     lines: dict[int, dict[str, float]] = {}
@@ -218,4 +230,6 @@ def _report(image: KernelImage, context: LaunchContext, strata: list[_Stratum], 
         blocks_total=total,
         per_instruction=per_instruction if context.options.per_instruction else (),
         printed=context.runtime.text,
+        engine=engine.name,
+        engine_note=engine.note,
     )

@@ -16,6 +16,8 @@ class EmulationOptions:
     printf_bytes: int = 1 << 20
     threads: int | None = None  #: processes that share the blocks; None: the cores of this process
     per_instruction: bool = True
+    engine: str = "auto"  #: ``compiled``, ``numpy``, or by what suits the launch
+    compiled_budget: int | None = None  #: ``budget`` for launches that the compiled engine runs; None: the same
     watched: tuple[tuple[int, int], ...] = ()  #: (address, bytes) of buffers whose coverage by a sample is estimated
     poison: int = 0xFF  #: byte that shared and local memory and unset registers begin with
 
@@ -40,5 +42,7 @@ class EmulationReport:
     printed: str = ""
     unavailable: Mapping[str, str] = field(default_factory=dict)  #: metric that was not counted -> the reason
     warnings: tuple[str, ...] = field(default_factory=tuple)
+    engine: str = "numpy"  #: that executed the launch: ``numpy`` or ``compiled``
+    engine_note: str = ""  #: why it was not the compiled one
     #: Of a sample: per watched buffer, the bytes that the whole grid would have stored to, by the classes of blocks.
     expected_bytes: tuple[float, ...] = ()

@@ -135,6 +135,7 @@ class Program:
         for name in names:
             self._append(name, disassembly.functions[name].instructions)
         self.end = len(self.instructions) * INSTRUCTION_BYTES
+        self.jumped_to: set[int] = set()  #: instruction numbers that only running showed to be targets
         self._runs: dict[int, Run] = {}
         self._lock = Lock()
 

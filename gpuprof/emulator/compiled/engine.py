@@ -44,10 +44,11 @@ _BANKS = 5
 class Stopped(Exception):
     """The compiled code gave up: the numpy engine has to run the launch."""
 
-    def __init__(self, fault: int, site: int) -> None:
-        super().__init__(f"stopped at instruction {site} for reason {fault}")
-        self.fault = fault
-        self.site = site
+    def __init__(self, record: StopRecord) -> None:
+        super().__init__(f"stopped at instruction {record.site} for reason {record.fault}")
+        self.fault = int(record.fault)
+        self.site = int(record.site)
+        self.block, self.warp, self.lane = int(record.block), int(record.warp), int(record.lane)
 
 
 class CompiledEngine:
@@ -95,7 +96,7 @@ class CompiledEngine:
         )
         if stop.fault != NONE:
             self._stopped = True
-            raise Stopped(stop.fault, stop.site)
+            raise Stopped(stop)
         return counters, executed
 
     def _counters(self, counted: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> Counters:
@@ -173,7 +174,9 @@ def translation_of(image: KernelImage, context: LaunchContext) -> Translation:
     """A kernel's translation, made once per loaded kernel."""
     known = image.program.__dict__.get("translation")
     if known is None:
-        known = image.program.__dict__["translation"] = translate(image.program, context.constants.banks)
+        known = image.program.__dict__["translation"] = translate(
+            image.program, context.constants.banks, frozenset(image.program.jumped_to)
+        )
     assert isinstance(known, Translation)
     return known
 

@@ -64,6 +64,7 @@ class LaunchContext:
         self.constants = ConstantTable(self._banks(image, parameters))
         self.thread_values = thread_registers(block, self.warps)
         self.atomic_lock = Lock()
+        self.deadline: float | None = None  #: by ``time.perf_counter``; above it OutOfTime is raised
         self.runtime = syscalls.Runtime(arena, image.system_functions, options)
 
     def _banks(self, image: KernelImage, parameters: bytes) -> dict[int, bytes]:
@@ -79,7 +80,10 @@ class LaunchContext:
     def name_lane(self, lanes: LaneState, where: tuple[int, int, int]) -> tuple[Dim3, Dim3]:
         """(block, thread) indices of a lane given as (block row, warp, lane) of a batch."""
         row, warp, lane = where
-        block_id, warp_id = lanes.identify(row, warp)
+        return self.name_thread(*lanes.identify(row, warp), lane)
+
+    def name_thread(self, block_id: int, warp_id: int, lane: int) -> tuple[Dim3, Dim3]:
+        """(block, thread) indices of a lane given by the numbers of its block in the grid and its warp in the block."""
         thread = warp_id * WARP + lane
         x, y, _ = self.grid
         tx, ty, _ = self.block
