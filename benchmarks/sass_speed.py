@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpuprof.errors import GpuprofError
-from gpuprof.profile.sass_section import facts_of
+from gpuprof.profile.code_facts import facts_of
 from gpuprof.sass.analysis import analyse
 from gpuprof.sass.parse import parse_disassembly
 from gpuprof.toolchain import Toolchain, find_tools

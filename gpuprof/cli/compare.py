@@ -20,10 +20,16 @@ from gpuprof.cli.export_options import export_options, history_option, takes_std
     help="Exit with 1 if it holds for a variant: 'slower > 3%', 'registers > 64', 'spill_bytes > 0', 'failed > 0', "
     "'warp_instructions.change > 1%'. May be given several times.",
 )
+@click.option("--allow-undecided", is_flag=True, help="Do not end with 2 where --fail-on had nothing to judge.")
 @history_option
 @export_options("json", "csv", "markdown")
 def command(
-    before: str, after: str, conditions: tuple[str, ...], history_file: str | None, **exports: str | None
+    before: str,
+    after: str,
+    conditions: tuple[str, ...],
+    allow_undecided: bool,
+    history_file: str | None,
+    **exports: str | None,
 ) -> None:
     """Compare two runs: time ratio with its interval and verdict, resources, machine code, counters.
 
@@ -45,7 +51,11 @@ def command(
         render_comparison(comparison, make_console(), failed)
     for kind, target in targets.items():
         write_text(COMPARE_EXPORTERS[kind](comparison, failed), target)
-    for threshold in unjudged(comparison, thresholds):
-        click.echo(f"--fail-on '{threshold.text}': no variant has such a value, so nothing was judged by it", err=True)
+    undecided = unjudged(comparison, thresholds)
+    for threshold in undecided:
+        hint = "" if allow_undecided else "; --allow-undecided lets that pass"
+        click.echo(f"--fail-on '{threshold.text}': no variant has such a value, so nothing was judged{hint}", err=True)
     if failed:
         sys.exit(1)
+    if undecided and not allow_undecided:
+        sys.exit(2)

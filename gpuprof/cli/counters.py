@@ -33,6 +33,7 @@ SOURCES = ("emulated", "ncu")
 @click.option("--set", "overrides", multiple=True, metavar="NAME=VALUE", help="Replace a size or parameter.")
 @click.option("--emulate-budget", metavar="N", help="Thread instructions per emulated launch, or all (also 0).")
 @click.option("--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="A CUDA toolkit.")
+@click.option("--ccbin", metavar="PROGRAM", help="Host compiler for nvcc.")
 @export_options("json", "csv", "markdown")
 def command(config: str, **flags: Any) -> None:
     """Count what each variant of CONFIG does, under Nsight Compute's metric names.
@@ -87,6 +88,7 @@ def _options(flags: Mapping[str, Any], *, whole: bool) -> RunOptions:
         devices=("emulated",),
         variants=flags["variants"],
         cuda_home=flags["cuda_home"],
+        ccbin=flags["ccbin"],
         emulate_budget=_budget(budget) if budget is not None else None if whole else EMULATE_BUDGET,
         command=("gpuprof", *sys.argv[1:]),
     )

@@ -27,8 +27,9 @@ _SIGNS = {"ok": ("✓", "green"), "missing": ("-", "red"), "warning": ("!", "yel
     type=click.Path(path_type=Path),
     help="List which instructions of this cubin the emulator knows, and which not.",
 )
+@click.option("--ccbin", metavar="PROGRAM", help="Host compiler for nvcc.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-def command(cuda_home: Path | None, cubin: Path | None, as_json: bool) -> None:
+def command(cuda_home: Path | None, cubin: Path | None, ccbin: str | None, as_json: bool) -> None:
     """Tools and devices found, their versions, and how to get what is missing.
 
     Ends with 0 when kernels can be built and emulated here, with 3 when something essential is missing.
@@ -42,7 +43,7 @@ def command(cuda_home: Path | None, cubin: Path | None, as_json: bool) -> None:
         sys.exit(report_coverage(tools, cubin, as_json=as_json))
     from gpuprof.device.checkup import can_emulate, check_up
 
-    findings = check_up(tools)
+    findings = check_up(tools, ccbin)
     possible = can_emulate(findings)
     if as_json:
         data = {"emulation": possible, "findings": [asdict(finding) for finding in findings], "notes": tools.notes}

@@ -46,6 +46,7 @@ class Usage:
 @click.option("--arch", default=DEFAULT_ARCH, show_default=True, help="sm_80, 8.9, native ...")
 @click.option("--carveout", type=click.IntRange(0, 100), help="Preferred share of shared memory in percent.")
 @click.option("--cuda-home", type=click.Path(path_type=Path), help="The CUDA toolkit to build --kernel with.")
+@click.option("--ccbin", metavar="PROGRAM", help="Host compiler for --kernel's build.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 def command(
     block_text: str | None,
@@ -56,6 +57,7 @@ def command(
     arch: str,
     carveout: int | None,
     cuda_home: Path | None,
+    ccbin: str | None,
     as_json: bool,
 ) -> None:
     """Occupancy of a block size, with every limit and the one that binds.
@@ -69,7 +71,7 @@ def command(
     facts = architectures.get(name)
     if regs is not None and not 0 <= regs <= facts.max_registers_per_thread:
         raise UsageError(f"--regs {regs}: a thread has 0 to {facts.max_registers_per_thread} registers")
-    built = _build(kernel, name, defines, cuda_home) if kernel else None
+    built = _build(kernel, name, defines, cuda_home, ccbin) if kernel else None
     usage = _usage(built, regs, parse_bytes(smem))
     block = _block(block_text, facts, built.max_threads if built else None)
     result = _occupancy(facts, block, usage, carveout)
@@ -116,7 +118,7 @@ class _Built:
     max_threads: int | None
 
 
-def _build(kernel: str, arch: str, defines: tuple[str, ...], cuda_home: Path | None) -> _Built:
+def _build(kernel: str, arch: str, defines: tuple[str, ...], cuda_home: Path | None, ccbin: str | None) -> _Built:
     """Registers and static shared memory of a kernel, from a build (cached like any other)."""
     from gpuprof.cli.kernel_target import find_target, read_defines
     from gpuprof.toolchain import find_tools
@@ -131,7 +133,7 @@ def _build(kernel: str, arch: str, defines: tuple[str, ...], cuda_home: Path | N
         raise UsageError(
             f"{target.source.name} is code for {holds}: its registers say nothing of {arch}; add --arch {holds}"
         )
-    build = Builder(find_tools(cuda_home)).build(
+    build = Builder(find_tools(cuda_home), ccbin=ccbin).build(
         BuildRequest(target.source, target.kernel, arch, defines=read_defines(defines))
     )
     resources = build.resources

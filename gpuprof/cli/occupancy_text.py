@@ -47,7 +47,13 @@ def as_json(facts: ArchFacts, block: tuple[int, int, int], usage: Usage, result:
         "registers_per_block": result.registers_per_block,
         "shared_bytes_per_block": result.shared_bytes_per_block,
         "shared_bytes_per_sm": result.shared_bytes_per_sm,
+        "figures": figures(facts),
     }
+
+
+def figures(facts: ArchFacts) -> dict[str, object]:
+    """Every figure of the architecture with its source: limits, and widths per SM and clock."""
+    return {name: {"value": getattr(facts, name), "source": source} for name, source in facts.sources.items()}
 
 
 def render(facts: ArchFacts, block: tuple[int, int, int], usage: Usage, result: Occupancy, sweeps: Sweeps) -> str:

@@ -13,7 +13,8 @@ import click
 @click.option("--stored", is_flag=True, help="Show what is kept; measure nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 @click.option("--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="A CUDA toolkit.")
-def command(device: str, stored: bool, as_json: bool, cuda_home: Path | None) -> None:
+@click.option("--ccbin", metavar="PROGRAM", help="Host compiler for nvcc.")
+def command(device: str, stored: bool, as_json: bool, cuda_home: Path | None, ccbin: str | None) -> None:
     """Measure this GPU's FP32, tensor and DRAM ceilings, and keep them for '% of peak'."""
     from dataclasses import asdict
 
@@ -36,7 +37,7 @@ def command(device: str, stored: bool, as_json: bool, cuda_home: Path | None) ->
         if peaks is None:
             raise MissingDeviceError(f"nothing is known of {gpu.name}: run gpuprof peaks on it")
     else:
-        builder = Builder(find_tools(cuda_home))
+        builder = Builder(find_tools(cuda_home), ccbin=ccbin)
         peaks = measure_peaks(builder, name, gpu, build_support(builder, gpu.arch or ""))
         store_peaks(peaks)
     click.echo(json.dumps(asdict(peaks), indent=2) if as_json else text_of(asdict(peaks)))

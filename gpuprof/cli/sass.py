@@ -56,6 +56,7 @@ class _View:
 )
 @click.option("--json", "as_json", is_flag=True, help="All of it as JSON on stdout (with --all the listing too).")
 @click.option("--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="A CUDA toolkit.")
+@click.option("--ccbin", metavar="PROGRAM", help="Host compiler for nvcc.")
 def command(target: str, **flags: Any) -> None:
     """Show what the compiler made of a kernel: loops, the FFMA stream, predication, findings, and the hottest loop.
 
@@ -101,6 +102,7 @@ def _request(target: str, flags: dict[str, Any]) -> Request:
         arch=flags["arch"],
         block=parse_block(flags["block_text"]) if flags["block_text"] else None,
         cuda_home=flags["cuda_home"],
+        ccbin=flags["ccbin"],
     )
 
 
@@ -139,6 +141,8 @@ def _print_kernel(subject: Subject, analysis: Analysis, view: _View) -> None:
     title, indices = _part(analysis, view)
     print_analysis(head_of(subject), analysis, console, findings=view.findings)
     print_listing(title, analysis, indices, view.listing, console)
+    for note in subject.notes:
+        console.print(f"note: {note}", style="yellow", markup=False, highlight=False)
 
 
 def _part(analysis: Analysis, view: _View) -> tuple[str, Sequence[int]]:

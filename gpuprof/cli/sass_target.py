@@ -39,6 +39,7 @@ class Request:
     arch: str | None = None
     block: Block | None = None
     cuda_home: Path | None = None
+    ccbin: str | None = None
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,7 @@ class Subject:
     resources: Resources | None = None
     block: Block | None = None
     dynamic_shared_bytes: int = 0
+    notes: tuple[str, ...] = ()  #: what the compiler said
 
     @property
     def parameters(self) -> tuple[tuple[int, int], ...]:
@@ -203,12 +205,13 @@ def _built(
     tools = find_tools(request.cuda_home)
     arch = resolve_arch(request.arch or DEFAULT_ARCH)
     wanted = BuildRequest(source, kernel, arch, {**defines, **request.defines}, (*flags, *request.flags), include)
-    build = Builder(tools).build(wanted)
+    build = Builder(tools, ccbin=request.ccbin).build(wanted)
     return replace(_of_build(tools, build), block=block or _bound(build.resources), dynamic_shared_bytes=dynamic_shared)
 
 
 def _of_build(tools: Toolchain, build: Build) -> Subject:
     from gpuprof.sass.parse import parse_disassembly
+    from gpuprof.toolchain.compiler_notes import compiler_notes
     from gpuprof.toolchain.disasm import disassemble_text
 
     code = parse_disassembly(disassemble_text(tools, build.cubin))
@@ -221,6 +224,7 @@ def _of_build(tools: Toolchain, build: Build) -> Subject:
         origin=build.request.source.name,
         compiler=f"nvcc {build.nvcc_version}" if build.nvcc_version else "",
         resources=build.resources,
+        notes=compiler_notes(build.log),
     )
 
 

@@ -16,6 +16,7 @@ from gpuprof.device.base import DeviceDescription
 from gpuprof.device.clocks import GpuMonitor, GpuState
 from gpuprof.device.gpus import Gpus, find_gpus, visibility
 from gpuprof.errors import GpuprofError
+from gpuprof.system.cleanup import temporary_folder
 from gpuprof.toolchain.cache import open_cache
 from gpuprof.toolchain.tools import SUPPLY, Tool, Toolchain
 
@@ -35,13 +36,13 @@ class Finding:
     essential: bool = False
 
 
-def check_up(tools: Toolchain) -> tuple[Finding, ...]:
-    """Everything, in the order in which it is shown. Builds a small kernel (cached), and on a GPU launches it."""
+def check_up(tools: Toolchain, ccbin: str | None = None) -> tuple[Finding, ...]:
+    """Everything, in the order in which it is shown. Builds a small kernel, and on a GPU launches it."""
     gpus = find_gpus()
     return (
         *_programs(tools),
-        _host_compiler(),
-        _trial_build(tools),
+        _host_compiler(ccbin),
+        _trial_build(tools, ccbin),
         *_python_modules(),
         *_graphics(gpus),
         _pycuda(tools, gpus),
@@ -65,27 +66,30 @@ def _programs(tools: Toolchain) -> Iterator[Finding]:
             yield Finding(name, OK, tool.version, f"{tool.origin}: {tool.path}", essential=essential)
 
 
-def _host_compiler() -> Finding:
-    chosen = os.environ.get("NVCC_CCBIN")
+def _host_compiler(ccbin: str | None) -> Finding:
+    chosen = ccbin or os.environ.get("NVCC_CCBIN")
     path = shutil.which(chosen or "g++")
     if path is None:
         return Finding("host compiler", MISSING, repair="install g++ (apt install g++), or set NVCC_CCBIN to one")
-    return Finding("host compiler", OK, origin=path + (" (NVCC_CCBIN)" if chosen else ""))
+    origin = " (--ccbin)" if ccbin else " (NVCC_CCBIN)" if chosen else ""
+    return Finding("host compiler", OK, origin=path + origin)
 
 
-def _trial_build(tools: Toolchain) -> Finding:
+def _trial_build(tools: Toolchain, ccbin: str | None) -> Finding:
     """A kernel with a toolkit header, through the same way as every build."""
     from gpuprof.toolchain.build import Builder
     from gpuprof.toolchain.model import BuildRequest
 
     if tools.nvcc is None:
         return Finding("trial build", MISSING, repair="needs nvcc", essential=True)
-    try:
-        build = Builder(tools).build(BuildRequest(PROBE_SOURCE, "gpuprof_probe", DEFAULT_ARCH))
-    except GpuprofError as error:
-        return Finding("trial build", MISSING, repair=str(error), essential=True)
-    took = "from the cache" if build.cached else f"{build.seconds:.1f} s"
-    return Finding("trial build", OK, DEFAULT_ARCH, took, essential=True)
+    with temporary_folder("gpuprof-doctor-") as folder:  # not from the cache: the host compiler may have changed since
+        try:
+            build = Builder(tools, cache_dir=folder, ccbin=ccbin).build(
+                BuildRequest(PROBE_SOURCE, "gpuprof_probe", DEFAULT_ARCH)
+            )
+        except GpuprofError as error:
+            return Finding("trial build", MISSING, repair=str(error), essential=True)
+    return Finding("trial build", OK, DEFAULT_ARCH, f"{build.seconds:.1f} s", essential=True)
 
 
 def _python_modules() -> Iterator[Finding]:

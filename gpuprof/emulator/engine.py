@@ -199,8 +199,8 @@ def _worker_count(wanted: int | None, image: KernelImage) -> int:
 def _report(
     image: KernelImage, context: LaunchContext, engine: ChosenEngine, strata: list[_Stratum], total: int
 ) -> EmulationReport:
-    exact = dict.fromkeys(metric_names(), 0)
-    estimate = dict.fromkeys(metric_names(), 0.0)
+    names = metric_names(image.arch)
+    exact, estimate = dict.fromkeys(names, 0), dict.fromkeys(names, 0.0)
     lines: dict[int, dict[str, float]] = {}
     for stratum in strata:
         weight = stratum.size / stratum.counters.blocks

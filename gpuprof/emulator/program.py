@@ -28,6 +28,7 @@ from gpuprof.emulator.memory import (
     shared_access,
     shared_atomics,
 )
+from gpuprof.emulator.modifiers import check_modifiers
 from gpuprof.emulator.semantics.base import TABLE, Decoded, NotCovered
 from gpuprof.emulator.semantics.fast_paths import specialise
 from gpuprof.emulator.state import special
@@ -35,6 +36,7 @@ from gpuprof.emulator.state.faults import code_location, first_lane, lane_locati
 from gpuprof.emulator.state.operands import bind_instruction
 from gpuprof.errors import EmulationError, UnknownInstructionError
 from gpuprof.isa.machine import INSTRUCTION_BYTES
+from gpuprof.isa.opcodes import OPCODES, Access, Space
 from gpuprof.sass.model import Disassembly, Instruction, Operand, OperandKind
 
 if TYPE_CHECKING:
@@ -43,26 +45,40 @@ if TYPE_CHECKING:
     from gpuprof.sass.cfg import Graph
 
 
+Binder = Callable[[Decoded, int], Step]
+
+#: Memory and access -> what binds the opcodes that have them in the opcode table.
+_ACCESSES: dict[tuple[Space, Access], Binder] = {
+    (Space.GLOBAL, Access.LOAD): global_access.load,
+    (Space.GLOBAL, Access.STORE): global_access.store,
+    (Space.GLOBAL, Access.COPY): async_copy.copy,
+    (Space.GLOBAL, Access.ATOMIC): atomics.global_memory,
+    (Space.GLOBAL, Access.REDUCTION): atomics.global_memory,
+    (Space.GENERIC, Access.LOAD): generic_access.load,
+    (Space.GENERIC, Access.STORE): generic_access.store,
+    (Space.GENERIC, Access.ATOMIC): generic_access.atomic,
+    (Space.SHARED, Access.LOAD): shared_access.load,
+    (Space.SHARED, Access.STORE): shared_access.store,
+    (Space.SHARED, Access.MATRIX_LOAD): shared_access.load_matrix,
+    (Space.SHARED, Access.ATOMIC): shared_atomics.shared,
+    (Space.LOCAL, Access.LOAD): local_access.load,
+    (Space.LOCAL, Access.STORE): local_access.store,
+    (Space.CONSTANT, Access.LOAD): constants.load,
+}
+
+
+def _memory_opcodes() -> dict[str, Binder]:
+    places = {row.name: (row.space, row.access) for row in OPCODES.values() if row.emulated}
+    return {
+        name: _ACCESSES[space, access]
+        for name, (space, access) in places.items()
+        if space is not None and access is not None and (space, access) in _ACCESSES
+    }
+
+
 #: opcode -> memory and special-register instructions: (decoded, instruction number) -> what executes it.
-ENGINE: dict[str, Callable[[Decoded, int], Step]] = {
-    "LDG": global_access.load,
-    "STG": global_access.store,
-    "LD": generic_access.load,
-    "ST": generic_access.store,
-    "LDS": shared_access.load,
-    "STS": shared_access.store,
-    "LDSM": shared_access.load_matrix,
-    "LDL": local_access.load,
-    "STL": local_access.store,
-    "LDC": constants.load,
-    "ULDC": constants.load,
-    "LDCU": constants.load,
-    "LDGSTS": async_copy.copy,
-    "ATOMS": shared_atomics.shared,
-    "ATOMG": atomics.global_memory,
-    "ATOM": generic_access.atomic,
-    "RED": atomics.global_memory,
-    "REDG": atomics.global_memory,
+ENGINE: dict[str, Binder] = {
+    **_memory_opcodes(),
     "QSPC": generic_access.query_space,
     "LEPC": constants.load_program_counter,
     "S2R": special.read_special,
@@ -70,6 +86,7 @@ ENGINE: dict[str, Callable[[Decoded, int], Step]] = {
     "CS2R": special.read_special,
     "CS2UR": special.read_special,
     "R2UR": special.to_uniform,
+    "ELECT": special.elect,
 }
 
 
@@ -208,7 +225,7 @@ class Program:
         decoded, site = self._site(index)
         try:
             if decoded.instruction.opcode in TERMINATORS:
-                TERMINATORS[decoded.instruction.opcode](decoded, site)
+                bind_terminator(decoded, site)
             else:
                 bind_step(decoded, site)
         except _UNBOUND as reason:
@@ -218,7 +235,7 @@ class Program:
     def _terminator(self, index: int) -> Terminator:
         decoded, site = self._site(index)
         try:
-            return TERMINATORS[decoded.instruction.opcode](decoded, site)
+            return bind_terminator(decoded, site)
         except _UNBOUND as reason:
             error = self._unknown(index, _describe(reason))
 
@@ -264,11 +281,18 @@ def _describe(reason: BaseException) -> str:
     return f"its operands are not the expected ones: {type(reason).__name__}"
 
 
+def bind_terminator(decoded: Decoded, site: Site) -> Terminator:
+    """What executes an instruction that ends a straight run; raises NotCovered."""
+    check_modifiers(decoded)
+    return TERMINATORS[decoded.instruction.opcode](decoded, site)
+
+
 def bind_step(decoded: Decoded, site: Site) -> Step:
     """What executes an instruction that is no terminator, its guard aside; raises NotCovered."""
     opcode = decoded.instruction.opcode
     if not decoded.instruction.understood:
         raise NotCovered("the disassembly was not understood")
+    check_modifiers(decoded)
     if opcode in STEPS:
         return STEPS[opcode](decoded, site)
     if opcode in ENGINE:

@@ -11,6 +11,10 @@ from collections.abc import Mapping
 INSTRUCTIONS = "smsp__inst_executed.sum"
 THREAD_INSTRUCTIONS = "smsp__thread_inst_executed.sum"
 THREAD_INSTRUCTIONS_ON = "smsp__thread_inst_executed_pred_on.sum"
+#: The source page's counts: without what the hardware issues again where parts of a warp meet or part.
+SOURCE_EXECUTED = "inst_executed"
+SOURCE_THREADS = "thread_inst_executed"
+SOURCE_THREADS_ON = "thread_inst_executed_true"
 
 BRANCHES = "smsp__sass_branch_targets.sum"
 BRANCH_INSTRUCTIONS = "smsp__sass_inst_executed_op_branch.sum"
@@ -80,11 +84,15 @@ SHARED_WAVEFRONTS = "memory_l1_wavefronts_shared"
 SHARED_WAVEFRONTS_IDEAL = "memory_l1_wavefronts_shared_ideal"
 
 #: Floating-point operations per counted lane. FFMA is two; the half-precision instructions are packed pairs and
-#: count once per lane (measured on an H200: HFMA2 counts 1 per lane in op_hfma), so four and two.
+#: count once per lane (measured on an H200: HFMA2 counts 1 per lane in op_hfma), so four and two;
+#: packed FP32 (sm_100 and later) likewise.
 FLOP_PER_LANE: Mapping[str, int] = {
     thread_op("fadd"): 1,
     thread_op("fmul"): 1,
     thread_op("ffma"): 2,
+    thread_op("fadd2"): 2,
+    thread_op("fmul2"): 2,
+    thread_op("ffma2"): 4,
     thread_op("dadd"): 1,
     thread_op("dmul"): 1,
     thread_op("dfma"): 2,

@@ -83,7 +83,15 @@ class Flop(str, Enum):
     HADD = "hadd"
     HMUL = "hmul"
     HFMA = "hfma"
+    FADD2 = "fadd2"  #: packed FP32, which Nsight Compute counts from sm_100 on
+    FMUL2 = "fmul2"
+    FFMA2 = "ffma2"
     UNKNOWN = "unknown"
+
+
+#: Floating-point counters that only sm_100 and later have.
+PACKED_FLOPS = (Flop.FADD2, Flop.FMUL2, Flop.FFMA2)
+FIRST_WITH_PACKED_FLOPS = 100
 
 
 class Space(str, Enum):

@@ -10,6 +10,7 @@ from gpuprof.device.base import DeviceDescription
 from gpuprof.device.jobs import Job
 from gpuprof.device.process import Failure
 from gpuprof.experiment.model import Tolerance
+from gpuprof.profile.verification.tolerance import Sums
 from gpuprof.results.model import Counters, Verification
 
 
@@ -46,10 +47,11 @@ class Check:
     jobs: tuple[Job, ...]
     references: tuple[Mapping[str, Path], ...]  #: per seed: output name -> .npy; empty: unchecked
     tolerance: Tolerance | None
-    reductions: Mapping[str, int]  #: output name -> terms summed, for the default tolerance
+    sums: tuple[Mapping[str, Sums], ...]  #: per seed: output name -> what it sums, for the default tolerance
     poison: int
     why_unchecked: str = ""
     save: tuple[Path, ...] = ()  #: per seed: a folder for the outputs as .npy
+    aside: bool = False  #: a pass over other inputs: not what is timed later
     is_reference: bool = False  #: others are compared with its outputs, so that all of them must be written
 
 
@@ -57,13 +59,15 @@ class Check:
 class Checked:
     """The verdict over all seeds, and what was counted in the last pass. ``damage``: what must not have changed.
 
-    ``context`` says in which further pass something was found; empty: in the first.
+    ``context`` says in which further pass something was found; empty: in the first. ``wide`` says of which output the
+    tolerance could hide a missing term; empty: of none.
     """
 
     verification: Verification
     counters: Counters | None
     damage: str | None = None
     context: str = ""
+    wide: str = ""
 
 
 @dataclass(frozen=True)

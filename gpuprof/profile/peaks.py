@@ -11,6 +11,7 @@ from pathlib import Path
 from gpuprof.device.base import DeviceDescription
 from gpuprof.device.jobs import BufferReference, BufferSpec, Job, KernelCall
 from gpuprof.errors import MissingDeviceError, StoreError
+from gpuprof.isa.opcodes import Operation, names_where
 from gpuprof.profile.messages import Load, Open, Sample
 from gpuprof.profile.options import GPU_LAUNCH_TIMEOUT
 from gpuprof.profile.supervisor import DeviceSupervisor
@@ -29,7 +30,7 @@ DRAM_BYTES = 1 << 30
 #: Opcodes that run on tensor cores with half inputs; warpgroup products have another ceiling, which mma.sync misses.
 TENSOR_OPCODES = ("HMMA",)
 WARPGROUP_OPCODES = ("HGMMA", "UTCHMMA")
-DOUBLE_OPCODES = ("DFMA", "DADD", "DMUL", "DMMA")
+DOUBLE_OPCODES = names_where(lambda row: row.operation is Operation.FP64)
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import sys
 from collections.abc import Collection, Mapping, Sequence
@@ -20,6 +21,8 @@ from gpuprof.profile.device_runner import Outcome
 from gpuprof.profile.interleaved_timing import Track
 from gpuprof.profile.options import TimingOptions
 from gpuprof.results.model import BuildFacts, Environment, LaunchFacts, Result, Status, Timing
+from gpuprof.toolchain.compiler_notes import compiler_notes
+from gpuprof.toolchain.refused_flags import environment_flags
 
 if TYPE_CHECKING:
     from gpuprof.device.base import DeviceDescription
@@ -63,7 +66,13 @@ def built_result(built: BuiltVariant) -> Result:
         occupancy = occupancy_facts(build, step)
     except GpuprofError as error:
         missing["occupancy"] = str(error)
-    return replace(result, build=build_facts(build, step.shared_bytes), occupancy=occupancy, missing=missing)
+    facts, notes = build_facts(build, step.shared_bytes), _notes(built)
+    return replace(result, build=facts, occupancy=occupancy, missing=missing, notes=notes)
+
+
+def _notes(built: BuiltVariant) -> tuple[str, ...]:
+    """What the compiler said of any of the variant's kernels."""
+    return tuple(dict.fromkeys(note for build in built.builds.values() for note in compiler_notes(build.log)))
 
 
 def with_code(result: Result, facts: CodeFacts | None) -> Result:
@@ -73,6 +82,8 @@ def with_code(result: Result, facts: CodeFacts | None) -> Result:
     """
     if facts is None or (facts.sass is None and result.sass is not None):
         return result
+    if facts.code_sha256 and result.build is not None:
+        result = replace(result, build=replace(result.build, code_sha256=facts.code_sha256))
     missing = {name: why for name, why in result.missing.items() if name != "sass"}
     if facts.sass is None:
         missing["sass"] = facts.why_no_sass
@@ -121,6 +132,7 @@ def executed_result(result: Result, outcome: Outcome, options: TimingOptions, wh
         counters=outcome.counters,
         timing=timing,
         missing=missing,
+        notes=(*result.notes, *(outcome.verification.notes if outcome.verification else ())),
     )
 
 
@@ -181,6 +193,7 @@ def environment_of(
         nvdisasm=versions.get("nvdisasm"),
         ncu=versions.get("ncu"),
         command=command,
+        variables=environment_flags(os.environ),
     )
 
 

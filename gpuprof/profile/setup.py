@@ -24,6 +24,7 @@ from gpuprof.profile.supervisor import WORKER_MODULE
 from gpuprof.results.model import Environment
 from gpuprof.toolchain import find_tools
 from gpuprof.toolchain.build import Builder
+from gpuprof.toolchain.refused_flags import environment_flags
 from gpuprof.toolchain.tools import Toolchain
 
 #: Of a sweep with many wrong points, so many are named.
@@ -128,6 +129,7 @@ def prepare_run(experiment: Experiment, options: RunOptions) -> Setup:
     notes = (
         *devices.notes,
         *((arch.note,) if arch.note else ()),
+        *(f"{name} is set: nvcc adds {text} to every build" for name, text in environment_flags(os.environ).items()),
         *_peak_note(peaks),
         *unpaired_note(compared, experiment.baseline),
     )

@@ -17,6 +17,8 @@ import numpy as np
 from gpuprof.device.jobs import BufferSpec
 from gpuprof.errors import StoreError
 from gpuprof.experiment.model import Buffer, Variant
+from gpuprof.profile.verification.precision import BITS
+from gpuprof.profile.verification.tolerance import Sums, reduction_length
 from gpuprof.system.cleanup import shared_cleaner
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ class SharedData:
         shared_cleaner().add_folder(self.folder)
         self._locks: dict[str, Lock] = {}
         self._guard = Lock()
+        self._sums: dict[str, dict[str, Sums]] = {}
 
     def input_file(self, buffer: Buffer, seed_offset: int) -> Path:
         """The ``.npy`` with a buffer's first content; raises ExpressionError or ConfigError for a fill that fails."""
@@ -64,11 +67,43 @@ class SharedData:
                     _save(paths[name], values)
         return paths
 
+    def sums(self, variant: Variant, seed_offset: int = 0) -> dict[str, Sums]:
+        """What the elements of each referenced output sum, from its expression and the inputs' extremes."""
+        from gpuprof.profile.verification.terms import terms_of
+
+        key = _reference_key(variant, seed_offset)
+        with self._lock(f"sums-{key}"):
+            if key not in self._sums:
+                inputs = self._inputs(variant, seed_offset)
+                scope = {**variant.sizes, **variant.parameters, **inputs}
+                random = {name: variant.buffers[name].fill.kind == "random" for name in inputs}
+                self._sums[key] = {
+                    name: Sums(reduction_length(text, variant.buffers), terms_of(text, scope, random))
+                    for name, text in variant.reference.expressions.items()
+                }
+        return self._sums[key]
+
+    def exact_variant(self, variant: Variant) -> Variant | None:
+        """The variant with inputs of which every sum is exact; None where there are none."""
+        from gpuprof.profile.verification.exact_inputs import LARGEST, with_small_integers
+
+        inputs = self._inputs(variant, 0)
+        nonnegative = frozenset(name for name, values in inputs.items() if values.size and values.min() >= 0)
+        for largest in LARGEST:
+            exact = with_small_integers(variant, nonnegative, largest)
+            if exact is None:
+                return None
+            known = [sums.terms for sums in self.sums(exact).values()]
+            if all(terms is not None and terms.is_exact(BITS["float32"]) for terms in known):
+                return exact
+        return None
+
     def prepare(self, variant: Variant, seeds: int) -> None:
         """Make what ``specs`` and ``references`` will be asked for; raises as they do."""
         for seed in seed_offsets(variant, seeds):
             self.specs(variant, seed)
             self.references(variant, seed)
+            self.sums(variant, seed)
 
     def output_folder(self, label: str, seed_offset: int = 0) -> Path:
         """Where the outputs of a variant go that others are compared with."""

@@ -22,6 +22,7 @@ from gpuprof.profile.messages import Check, Checked, Done, Drop, Load, Open, Ope
 from gpuprof.profile.verification.cache import WRITTEN_SUFFIX, Comparer, Comparison
 from gpuprof.profile.verification.compare import OutputCheck, summarize, unchecked
 from gpuprof.profile.verification.coverage import limits_of, shortfall
+from gpuprof.profile.verification.precision import Precision, precision_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,6 +38,7 @@ class Worker:
         self._monitor = GpuMonitor(None)
         self._timed: dict[str, Job] = {}
         self._comparer = Comparer()
+        self._cuda_home: Path | None = None
         self._handlers: dict[type, Callable[[Any], object]] = {
             Open: self._open,
             Support: self._support,
@@ -80,6 +82,7 @@ class Worker:
             threads=request.threads,
             cuda_home=request.cuda_home,
         )
+        self._cuda_home = request.cuda_home
         self._session = Session(device)
         self._monitor = GpuMonitor(device.description.uuid)
         return Opened(device.description)
@@ -90,24 +93,27 @@ class Worker:
         return Done()
 
     def _check(self, request: Check) -> Checked:
-        self._timed.pop(request.jobs[0].label, None)
+        if not request.aside:
+            self._timed.pop(request.jobs[0].label, None)
         parts: list[OutputCheck] = []
         digests: dict[str, str] = {}
         why: str = ""
         damage: str | None = None
         counted: tuple[StepCounters, ...] = ()
-        missing = ""
+        missing = wide = ""
         for seed, job in enumerate(request.jobs):
             counted = self._pass(job, request.poison)
             damage = damage or self.session.damage(job)
             coverage = self.session.coverage(job, counted)
             found = self._compare(request, seed, coverage)
             parts += found.checks
-            why, digests = found.why, digests or dict(found.digests)
+            why, digests, wide = found.why, digests or dict(found.digests), wide or found.wide
             if request.references:
                 missing = missing or shortfall(job, coverage, request.references[seed])
-        self._timed[request.jobs[0].label] = request.jobs[0]
-        return Checked(self._verdict(request, parts, why, digests, missing), counters_of(counted), damage)
+        if not request.aside:
+            self._timed[request.jobs[0].label] = request.jobs[0]
+        verification = self._verdict(request, parts, why, digests, missing)
+        return Checked(verification, counters_of(counted), damage, wide=wide)
 
     def _compare(self, request: Check, seed: int, coverage: Mapping[str, Coverage]) -> Comparison:
         """The outputs of the pass; read only when they must be kept, or are not those of a pass before."""
@@ -123,7 +129,17 @@ class Worker:
         outputs = self.session.outputs(job)
         if request.save:
             save_outputs(outputs, {name: limit.written for name, limit in limits.items()}, request.save[seed])
-        return self._comparer.compare(request, references, outputs, limits)
+        sums = request.sums[seed] if request.sums else {}
+        return self._comparer.compare(request, references, outputs, limits, sums, partial(self._precision, job))
+
+    def _precision(self, job: Job, dtype: str) -> Precision | None:
+        """What the kernels of a job compute in; None where their machine code cannot be read."""
+        from gpuprof.profile.verification.machine_code import instructions_of
+
+        try:
+            return precision_of(instructions_of(job, self._cuda_home), dtype)
+        except GpuprofError:
+            return None
 
     def _verdict(
         self, request: Check, parts: list[OutputCheck], why: str, digests: Mapping[str, str], missing: str

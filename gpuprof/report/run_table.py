@@ -83,6 +83,7 @@ def below(run: Run) -> Iterator[tuple[str, str]]:
     yield from _verdicts(run)
     yield from _expectations(run)
     yield from _warnings(run)
+    yield from _row_notes(run)
     yield from (("dim", line) for line in coverage_lines(run))
     for note in run.notes:
         yield "dim", f"note: {note}"
@@ -147,3 +148,9 @@ def _warnings(run: Run) -> Iterator[tuple[str, str]]:
     """Each kind of warning once, with the variants that it concerns."""
     said = ((r.variant, text) for r in run.results if r.timing is not None for text in r.timing.warnings)
     yield from (("yellow", f"warning: {line}") for line in grouped(said, len(run.results)))
+
+
+def _row_notes(run: Run) -> Iterator[tuple[str, str]]:
+    """What the compiler said and what a check cannot see: each once, with the variants that it concerns."""
+    notes = ((r.variant, text) for r in run.results for text in r.notes)
+    yield from (("yellow", f"note: {line}") for line in grouped(notes, len(run.results)))

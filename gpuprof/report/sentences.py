@@ -103,12 +103,12 @@ def describe_difference(result: Result) -> Iterator[str]:
     verification = result.verification
     if verification is None or verification.verdict != "differs":
         return
-    first = verification.first_difference
-    if first is not None:
+    first, others = verification.first_difference, verification.wrong - verification.never_written
+    if first is not None and others:
         place = f"{first.buffer}[{', '.join(str(n) for n in first.index)}]"
         if place not in (result.reason or ""):
             yield f"first at {place}: got {first.got}, want {first.want}"
-    count = f"{verification.wrong:,} of {verification.checked:,} checked elements differ"
-    if verification.wrong and count not in (result.reason or ""):
+    count = f"{others:,} of {verification.checked:,} checked elements differ"
+    if others and count not in (result.reason or ""):
         yield count + (f" ({verification.where_wrong})" if verification.where_wrong else "")
     yield from verification.picture

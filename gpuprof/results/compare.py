@@ -117,7 +117,10 @@ def _counter_values(result: Result | None) -> Mapping[str, float]:
 def _code(before: Result | None, after: Result | None) -> str:
     if before is None or after is None or before.build is None or after.build is None:
         return "unknown"
-    return "same" if before.build.cubin_sha256 == after.build.cubin_sha256 else "different"
+    old, new = before.build, after.build
+    if old.code_sha256 and new.code_sha256:  # a cubin also holds line numbers and paths
+        return "same" if old.code_sha256 == new.code_sha256 and old.arch == new.arch else "different"
+    return "same" if old.cubin_sha256 == new.cubin_sha256 else "different"
 
 
 def _note(before: Result | None, after: Result | None, same_gpu: bool) -> str:
@@ -212,6 +215,12 @@ def _environment_notes(before: Run, after: Run) -> list[str]:
         old, new = getattr(before.environment, name), getattr(after.environment, name)
         if old != new:
             notes.append(f"{words}: {old or 'none'} before, {new or 'none'} after")
+    for name in dict.fromkeys((*before.environment.variables, *after.environment.variables)):
+        old, new = before.environment.variables.get(name), after.environment.variables.get(name)
+        if old != new:
+            notes.append(f"{name}: {old or 'not set'} before, {new or 'not set'} after")
+        else:
+            notes.append(f"{name} was set in both: {old}")
     if before.experiment != after.experiment:
         notes.append(f"experiments: {before.experiment} before, {after.experiment} after")
     return notes

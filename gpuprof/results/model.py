@@ -19,10 +19,10 @@ class Status(str, Enum):
 
     OK = "ok"
     DIFFERS = "differs"
-    UNCHECKED = "unchecked"  #: it ran, and what the reference has could not be compared
     BUILD_FAILED = "build_failed"
     LAUNCH_FAILED = "launch_failed"
     TIMED_OUT = "timed_out"
+    UNCHECKED = "unchecked"  #: it ran, and what the reference has could not be compared
     SKIPPED = "skipped"
 
 
@@ -46,6 +46,7 @@ class Environment:
     temperature_c: Number | None = None
     throttle_reasons: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    variables: Mapping[str, str] = field(default_factory=dict)  #: NVCC_APPEND_FLAGS and NVCC_PREPEND_FLAGS, where set
 
 
 @dataclass(frozen=True)
@@ -66,6 +67,7 @@ class BuildFacts:
     dynamic_shared_bytes: int | None = None
     arch: str = ""
     kernel: str = ""  #: demangled
+    code_sha256: str = ""  #: of the kernel's machine code alone, without names, lines and padding
 
 
 @dataclass(frozen=True)
@@ -188,6 +190,7 @@ class Result:
     work_bytes: float | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
     same_code_as: str | None = None
+    notes: tuple[str, ...] = ()  #: what the compiler said, and what the check cannot see
     fingerprint: str = ""  #: of code, inputs, checks and device: ``--resume`` keeps a row whose fingerprint still holds
 
 

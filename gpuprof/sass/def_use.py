@@ -158,6 +158,8 @@ def _width_read(shape: Instruction, operand: Operand, position: int) -> int:
     row, words = opcode(shape.opcode), shape.modifiers
     if operand.wide:
         return 2
+    if "F32" in operand.suffixes:  # packed FP32: one register for both halves
+        return 1
     if row.widths is Widths.TENSOR:
         return _tensor_widths(shape)[min(position, 2)]
     if row.widths is Widths.ACCESS and row.access not in (Access.LOAD, Access.MATRIX_LOAD):

@@ -16,7 +16,7 @@ from gpuprof.toolchain.compile import Compiled, Compiler
 from gpuprof.toolchain.elf import CubinFacts, parse_cubin
 from gpuprof.toolchain.manifest import FileHashes
 from gpuprof.toolchain.model import Build, BuildRequest
-from gpuprof.toolchain.names import demangle, find_kernel, no_kernel_message
+from gpuprof.toolchain.names import base_name, demangle, find_kernel, no_kernel_message
 from gpuprof.toolchain.nvcc import Unit
 from gpuprof.toolchain.process import Processes
 from gpuprof.toolchain.session import OnDone, Outcome, Session, instance_of
@@ -154,7 +154,7 @@ class Builder:
             meant = [symbol for symbol in symbols if probed and demangle(symbol) == demangle(probed)]
             if len(meant) == 1:
                 return meant[0]
-            raise KernelNotFoundError(f"{request.source}: {error}") from None
+            raise KernelNotFoundError(f"{request.source}: {_template_named(request) or error}") from None
 
     def ptx(self, request: BuildRequest) -> str:
         """The PTX of a request's source, with line information; raises BuildError, MissingToolError. Not cached."""
@@ -164,6 +164,15 @@ class Builder:
     def stop(self) -> None:
         """Kill every nvcc process and start no more; for callers that run ``build_all`` in another thread."""
         self._processes.stop()
+
+
+def _template_named(request: BuildRequest) -> str | None:
+    """What to say where the name is a template's that nothing instantiates; None where it is none's."""
+    for kernel in scan_kernels(request.source.read_text("utf-8", "replace")):
+        if kernel.template is not None and base_name(kernel.name) == base_name(request.kernel):
+            example = f"{str(kernel).split('<', 1)[0]}<...>"
+            return f"{kernel} is a template, compiled only when it is instantiated: name an instance, as in {example}"
+    return None
 
 
 def _number(arch: str) -> int:

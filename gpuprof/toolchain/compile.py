@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
@@ -21,6 +22,7 @@ from gpuprof.toolchain.elf import read_cubin
 from gpuprof.toolchain.manifest import Entry, FileHashes
 from gpuprof.toolchain.nvcc import Unit
 from gpuprof.toolchain.process import Finished, Processes
+from gpuprof.toolchain.refused_flags import refused_flag
 from gpuprof.toolchain.tools import Tool, Toolchain, wheel_folders
 
 
@@ -119,6 +121,9 @@ class Compiler:
         That an instance stands in the source is known only when nvcc refuses a second one: its spelling there may
         differ, and may come out of a macro or a header. Several instances fail, and are then built one by one.
         """
+        refused = refused_flag(unit.flags, os.environ)
+        if refused is not None:
+            raise BuildError(refused)
         command = self._command(unit, work, arguments)
         try:
             return unit, command, self._run(command, unit, work)

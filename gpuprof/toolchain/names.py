@@ -7,7 +7,7 @@ import ctypes.util
 import difflib
 import functools
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 from gpuprof.errors import KernelNotFoundError
 
@@ -79,6 +79,12 @@ def signature_free(demangled: str) -> str:
     return name[start:end].replace("{anonymous}", "(anonymous namespace)")
 
 
+def with_parameters(symbol: str) -> str:
+    """The demangled name with its parameters and without a return type: what tells overloads apart."""
+    demangled = demangle(symbol)
+    return demangled[demangled.find(signature_free(demangled)) :]
+
+
 def normalize(name: str) -> str:
     """A name in one spelling: no blanks that do not matter, types and literals as the demangler prints them."""
     for pattern, replacement in _SPELLINGS:
@@ -143,10 +149,14 @@ def no_kernel_message(wanted: str, templates: Sequence[str] = ()) -> str:
     )
 
 
-def _listing(symbols: Iterable[str], wanted: str) -> str:
+def _listing(symbols: Sequence[str], wanted: str) -> str:
     """Demangled names, nearest first, cut to a line or two."""
     target = normalize(wanted)
-    names = sorted((signature_free(demangle(symbol)) for symbol in symbols), key=lambda name: _distance(name, target))
+    plain = [signature_free(demangle(symbol)) for symbol in symbols]
+    names = [
+        with_parameters(symbol) if plain.count(name) > 1 else name for symbol, name in zip(symbols, plain, strict=True)
+    ]
+    names.sort(key=lambda name: _distance(name, target))
     more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
     return ", ".join(names[:_LISTED]) + more
 

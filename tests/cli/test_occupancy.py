@@ -36,6 +36,13 @@ def test_every_binding_limit_is_marked() -> None:
     assert marked == ["warps", "registers"]
 
 
+def test_json_has_every_figure_with_its_source() -> None:
+    data = json.loads(_run("--block", "128", "--arch", "sm_86", "--json").output)
+    assert data["figures"]["fp32_fma_per_clock"]["value"] == 128
+    assert data["figures"]["barriers_per_sm"]["value"] is None
+    assert all(figure["source"] for figure in data["figures"].values())
+
+
 def test_json_has_the_numbers() -> None:
     data = json.loads(_run("--block", "128", "--regs", "32", "--smem", "16K", "--arch", "9.0", "--json").output)
     # 16 KiB and the driver's 1,024 bytes: 17,408; 233,472 / 17,408 = 13 blocks of 4 warps

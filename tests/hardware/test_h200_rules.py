@@ -70,7 +70,7 @@ def recorded() -> list[dict[str, float]]:
     text = gzip.decompress((H200 / "ncu.csv.gz").read_bytes()).decode()
     rows = list(csv.reader(line for line in text.splitlines() if line.startswith('"')))
     names, values = rows[0], rows[2:]
-    wanted = [(number, name) for number, name in enumerate(names) if name in metric_names()]
+    wanted = [(number, name) for number, name in enumerate(names) if name in metric_names(90)]
     return [{name: float(row[number].replace(",", "")) for number, name in wanted} for row in values]
 
 

@@ -13,7 +13,7 @@ from gpuprof.profile.messages import Check
 from gpuprof.profile.verification.cache import Comparer, Limits
 from gpuprof.profile.verification.compare import CHUNK, OutputCheck, compare_output, explain, summarize, unchecked
 from gpuprof.profile.verification.error_pattern import picture, where_wrong
-from gpuprof.profile.verification.tolerance import default_tolerance, reduction_length
+from gpuprof.profile.verification.tolerance import reduction_length
 
 EXACT = Tolerance(0.0, 0.0)
 
@@ -158,30 +158,10 @@ def test_reduction_length_reads_the_expression() -> None:
     assert reduction_length("2 * x + 1", buffers) == 1
 
 
-def test_the_default_tolerance_grows_with_the_root_of_the_terms() -> None:
-    want = np.array([0.0, -8.0])
-    short, long = default_tolerance("float32", 1, want), default_tolerance("float32", 1024, want)
-    assert short.rtol == pytest.approx(8 * np.finfo(np.float32).eps)
-    assert long.rtol == pytest.approx(132 * np.finfo(np.float32).eps)
-    assert long.atol == pytest.approx(long.rtol * 8.0)
-    assert default_tolerance("int32", 1024, want).rtol == 0.0
-
-
-def test_the_rule_takes_a_float32_product_and_refuses_a_half_product() -> None:
-    generator = np.random.default_rng(5)
-    a = generator.standard_normal((64, 1024)).astype(np.float32)
-    b = generator.standard_normal((1024, 64)).astype(np.float32)
-    want = a.astype(np.float64) @ b.astype(np.float64)
-    rule = default_tolerance("float32", 1024, want)
-    assert compare_output("C", a @ b, want, rule).wrong == 0
-    half = (a.astype(np.float16) @ b.astype(np.float16)).astype(np.float32)
-    assert compare_output("C", half, want, rule).wrong > 0
-
-
 def test_equal_outputs_are_compared_once_and_other_bits_again(tmp_path: Path) -> None:
     want = tmp_path / "want.npy"
     np.save(want, np.zeros(4))
-    request = Check((), (), EXACT, {}, 0xFF)
+    request = Check((), (), EXACT, (), 0xFF)
     comparer = Comparer()
 
     def compare(values: list[float]) -> OutputCheck:
@@ -199,7 +179,7 @@ def test_equal_outputs_are_compared_once_and_other_bits_again(tmp_path: Path) ->
 def test_outputs_that_are_known_need_not_be_read(tmp_path: Path) -> None:
     want = tmp_path / "want.npy"
     np.save(want, np.zeros(4))
-    request, comparer = Check((), (), EXACT, {}, 0xFF), Comparer()
+    request, comparer = Check((), (), EXACT, (), 0xFF), Comparer()
     known = [np.array([0.0, value, 0.0, 0.0], np.float32) for value in (0.0, 1.0)]
     checks = [comparer.compare(request, {"C": want}, {"C": output}, {}).checks for output in known]
 
@@ -237,21 +217,15 @@ def test_a_reference_of_zeros_has_no_relative_difference() -> None:
     assert check.max_abs == pytest.approx(1e-9)
 
 
-def test_the_largest_reference_element_may_stand_beside_infinities() -> None:
-    want = np.array([1.0, -8.0, np.inf, np.nan])
-    rule = default_tolerance("float32", 1, want)
-    assert rule.atol == pytest.approx(8 * rule.rtol)
-
-
 def test_a_sampled_reference_is_compared_where_both_wrote(tmp_path: Path) -> None:
     reference = tmp_path / "C.npy"
     np.save(reference, np.array([1.0, 2.0, np.nan, np.nan]))
     np.save(tmp_path / "C.written.npy", np.array([True, True, False, False]))
     got = np.array([np.nan, 2.0, 3.0, np.nan])
     mask = np.array([False, True, True, False])
-    found = Comparer().compare(Check((), (), EXACT, {}, 0xFF), {"C": reference}, {"C": got}, {"C": Limits(mask)})
+    found = Comparer().compare(Check((), (), EXACT, (), 0xFF), {"C": reference}, {"C": got}, {"C": Limits(mask)})
     (check,) = found.checks
     assert (check.checked, check.wrong) == (1, 0)
     nothing = np.array([False, False, True, True])
-    found = Comparer().compare(Check((), (), EXACT, {}, 0xFF), {"C": reference}, {"C": got}, {"C": Limits(nothing)})
+    found = Comparer().compare(Check((), (), EXACT, (), 0xFF), {"C": reference}, {"C": got}, {"C": Limits(nothing)})
     assert summarize(found.checks, "").verdict == "unchecked"

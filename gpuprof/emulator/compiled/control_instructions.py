@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 Lines = list[str]
 MASK64 = 2**64 - 1
-WARPSYNC_SLOT = 16
+WARPSYNC_SLOT, GROUP_SLOT = 16, 17
 _RELATIVE, _INDIRECT = ("BRA", "JMP"), ("BRX", "JMX", "CALL", "RET")
 
 
@@ -50,7 +50,9 @@ def branch_targets(site: Site) -> tuple[list[int], bool]:
     conditional = conditional or instruction.opcode in ("BSYNC", "WARPSYNC", "BAR", "CALL")
     conditional = conditional or any(word in instruction.modifiers for word in ("DIV", "CONV"))
     targets = [_next(site)] if conditional else []
-    if instruction.opcode in ("EXIT", "BSYNC", "WARPSYNC", "BAR", "BPT"):
+    if instruction.opcode == "WARPSYNC" and "COLLECTIVE" in instruction.modifiers:
+        targets.append(_place(site, instruction.operands[-1]))
+    if instruction.opcode in ("EXIT", "ENDCOLLECTIVE", "BSYNC", "WARPSYNC", "BAR", "BPT"):
         return targets, False
     operands = [operand for operand in instruction.operands if operand.kind not in PREDICATES]
     indirect = any(operand.kind in REGISTERS for operand in operands) and instruction.opcode in _INDIRECT
@@ -76,7 +78,7 @@ def _guarded(decoded: Decoded, site: Site, body: Lines) -> Lines:
 
 
 def branch(decoded: Decoded, site: Site) -> Lines:
-    allow(decoded, "U", "DIV", "CONV", "REL", "NOINC", "ABS")
+    allow(decoded, "U", "ANY", "ALL", "DIV", "CONV", "INC", "REL", "NOINC", "ABS")
     if decoded.has("DIV", "CONV"):
         return _branch_on_convergence(decoded, site)
     target, guard = _place(site, decoded.operands[-1]), decoded.instruction.predicate
@@ -91,6 +93,8 @@ def branch(decoded: Decoded, site: Site) -> Lines:
         lines.append(f"const u32 yes_ = on_ & {mask_text(second[0])};")
         lines.append(f"w.C[{site.index} * COUNTERS + UNTAKEN] += bits(on_ & ~yes_);")
     yes = "yes_" if second else "on_"
+    if decoded.has("ANY", "ALL"):
+        yes = f"({yes} ? m : 0u)" if decoded.has("ANY") else f"({yes} == m ? m : 0u)"
     return [*lines, f"return gp_branch(w, {site.index}, {yes}, {target}, {_next(site)});"]
 
 
@@ -155,8 +159,9 @@ def bsync(decoded: Decoded, site: Site) -> Lines:
 
 
 def warpsync(decoded: Decoded, site: Site) -> Lines:
-    allow(decoded, "ALL")
-    mask = None if decoded.has("ALL") or not decoded.operands else decoded.operands[0]
+    allow(decoded, "ALL", "EXCLUSIVE", "COLLECTIVE")
+    masks = [operand for operand in decoded.operands if operand.kind not in (*PREDICATES, OperandKind.LABEL)]
+    mask = None if decoded.has("ALL") or not masks else masks[0]
     lines: Lines = []
     if mask is None:
         words, word = "nullptr", "~0u"
@@ -164,8 +169,18 @@ def warpsync(decoded: Decoded, site: Site) -> Lines:
         words, word = lanes_text(mask, "x_", lines), "0u"
     else:
         words, word = "nullptr", word_text(mask)
+    if decoded.has("EXCLUSIVE", "COLLECTIVE"):
+        lines.append(f"gp_set_barrier(w, {GROUP_SLOT}, {words}, {word}, wm, 2);")
+        if decoded.has("COLLECTIVE"):
+            lines.append(f"gp_set_return(w, {_place(site, decoded.operands[-1])}, wm);")
+        return _guarded(decoded, site, [*lines, f"return gp_arrive_group(w, {_next(site)}, m);"])
     lines.append(f"gp_set_barrier(w, {WARPSYNC_SLOT}, {words}, {word}, m, 2);")
     return _guarded(decoded, site, [*lines, f"return gp_arrive(w, {WARPSYNC_SLOT}, {_next(site)}, m);"])
+
+
+def end_collective(decoded: Decoded, site: Site) -> Lines:
+    allow(decoded)
+    return _guarded(decoded, site, ["return gp_end_collective(w, m);"])
 
 
 def bar(decoded: Decoded, site: Site) -> Lines:
@@ -242,6 +257,7 @@ ENDS: dict[str, Callable[[Decoded, Site], Lines]] = {
     "EXIT": exit_lanes,
     "BSYNC": bsync,
     "WARPSYNC": warpsync,
+    "ENDCOLLECTIVE": end_collective,
     "BAR": bar,
     "BPT": trap,
 }
@@ -253,7 +269,7 @@ CONTROL: dict[str, Callable[[Decoded, Site], Lines]] = {
     "BMOV": bmov,
     **dict.fromkeys(
         (
-            "ENDCOLLECTIVE", "YIELD", "NANOSLEEP", "NOP", "DEPBAR", "LDGDEPBAR", "MEMBAR", "ERRBAR", "CGAERRBAR",
+            "YIELD", "NANOSLEEP", "NOP", "DEPBAR", "LDGDEPBAR", "MEMBAR", "ERRBAR", "CGAERRBAR",
             "CCTL", "CCTLL", "FENCE", "PREEXIT", "ACQBULK", "WARPGROUP",
         ),
         nothing,

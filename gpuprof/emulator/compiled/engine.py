@@ -14,6 +14,7 @@ import numpy as np
 
 from gpuprof.emulator.compiled.build import kernel_library
 from gpuprof.emulator.compiled.library import (
+    COUNTER_PLACES,
     COUNTERS,
     NONE,
     UNKNOWN_PLACE,
@@ -81,7 +82,7 @@ class CompiledEngine:
 
     def _run_blocks(self, blocks: Blocks) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         numbers = np.ascontiguousarray(blocks, np.int64)
-        counters = np.zeros((self._translation.places, len(COUNTERS)), np.int64)
+        counters = np.zeros((self._translation.places, COUNTER_PLACES), np.int64)
         executed = np.zeros((len(self._translation.segments), 2), np.int64)
         stop = StopRecord()
         if self._stopped:

@@ -37,7 +37,10 @@ COUNTERS = (
     "divergent",
     "shared",
     "local",
+    "parted",
 )
+#: Counters of an instruction in memory: whole lines of the cache.
+COUNTER_PLACES = 24
 
 
 class LaunchRecord(ctypes.Structure):

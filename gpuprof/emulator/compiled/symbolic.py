@@ -206,6 +206,11 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin, Symbolic):
             joined.append(self.recorder.name(" | ".join(terms), np.dtype(f"u{to.itemsize}"), vector=self.vector))
         return self._like(np.dtype(f"u{to.itemsize}"), joined, trailing=True).view(to)
 
+    def byteswap(self) -> Symbol:
+        if self.dtype.itemsize != 4:
+            raise NotCovered("the bytes of a value that is no word")
+        return self._map(self.dtype, lambda part: f"__builtin_bswap32({part})")
+
     def _map(self, dtype: np.dtype[Any], write: Any) -> Symbol:
         parts = [self.recorder.name(write(part), dtype, vector=self.vector) for part in self.parts]
         return self._like(dtype, parts, trailing=self.trailing)

@@ -99,14 +99,34 @@ def _special(target: Operand, name: str, step: int) -> str:
 
 
 def to_uniform(decoded: Decoded, index: int) -> Lines:
-    operands = [operand for operand in decoded.operands if operand.kind is not OperandKind.UNIFORM_PREDICATE]
-    if any(is_predicate(operand) and not operand.is_zero for operand in decoded.operands) or decoded.modifiers:
+    if decoded.modifiers:
         raise NotCovered(decoded.instruction.text)
-    target, source = operands[-2], operands[-1]
-    if target.is_zero:
-        return []
+    predicates = [operand for operand in decoded.operands if is_predicate(operand) and not operand.is_zero]
+    target, source = (operand for operand in decoded.operands if not is_predicate(operand))
     text = f"({register_text(source)})[__builtin_ctz(m)]" if is_lanes(source) else word_text(source)
-    return [f"w.U[{target.index}] = {text};"]
+    lines = [f"const u32 chosen_ = {text};"]
+    if predicates:
+        differs = f"({register_text(source)})[l] != chosen_" if is_lanes(source) else "false"
+        lines.append(f"u32 differs_ = 0; LANES {{ differs_ |= (u32)({differs}) << l; }}")
+    for operand in predicates:
+        if operand.kind is not OperandKind.PREDICATE:
+            raise NotCovered(decoded.instruction.text)
+        lines.append(f"w.P[{operand.index}] = (w.P[{operand.index}] & ~wm) | (differs_ & wm);")
+    return lines if target.is_zero else [*lines, f"w.U[{target.index}] = chosen_;"]
+
+
+def elect(decoded: Decoded, index: int) -> Lines:
+    predicate, target, source = decoded.operands
+    lines = [
+        f"const u32 ready_ = m & {mask_text(source)};",
+        "const u32 lane_ = ready_ ? (u32)__builtin_ctz(ready_) : 0u;",
+    ]
+    if not predicate.is_zero:
+        if predicate.kind is not OperandKind.PREDICATE:
+            raise NotCovered(decoded.instruction.text)
+        place = f"w.P[{predicate.index}]"
+        lines.append(f"{place} = ({place} & ~wm) | (ready_ & (1u << lane_) & wm);")
+    return [*lines, store_word(target, "lane_")]
 
 
 def vote(decoded: Decoded, index: int) -> Lines:
@@ -241,6 +261,7 @@ WARP_WIDE: dict[str, Callable[[Decoded, int], Lines]] = {
     "CS2R": read_special,
     "CS2UR": read_special,
     "R2UR": to_uniform,
+    "ELECT": elect,
     "VOTE": vote,
     "VOTEU": vote,
     "SHFL": shuffle,

@@ -17,7 +17,7 @@ import numpy as np
 from gpuprof.emulator.contract import WARP
 from gpuprof.emulator.control import barrier_rules
 from gpuprof.emulator.state.lane_state import LaneState
-from gpuprof.emulator.state.operands import FALSE, TRUE, ZERO
+from gpuprof.emulator.state.operands import FALSE, TRUE, ZERO, ZERO64
 from gpuprof.isa.machine import INSTRUCTION_BYTES
 
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 PARKED = -1
 #: The slot whose mask a WARPSYNC waits for; 0 to 15 are B0 to B15.
 WARPSYNC_SLOT = 16
+#: That of WARPSYNC.EXCLUSIVE and .COLLECTIVE, whose lanes go on by groups of one mask.
+GROUP_SLOT = 17
 _FULL = np.uint32(0xFFFFFFFF)
 
 
@@ -45,16 +47,22 @@ def ballot(mask: Bool) -> Array:
 
 
 class Fragment:
-    """Lanes that stand at one instruction and step together: of each warp at most one group."""
+    """Lanes that stand at one instruction and step together: of each warp at most one group.
 
-    __slots__ = ("lanes", "mask", "pc", "steps", "warps")
+    ``alone``: until it has started, no other lanes of its warps may join it. ``pooled``: it comes from the pool to a
+    BSYNC, which those who wait there issue with it.
+    """
 
-    def __init__(self, pc: int, mask: Bool, lanes: int, warps: int, steps: int) -> None:
+    __slots__ = ("alone", "lanes", "mask", "pc", "pooled", "steps", "warps")
+
+    def __init__(self, pc: int, mask: Bool, lanes: int, warps: int, steps: int, alone: bool = False) -> None:
         self.pc = pc
         self.mask = mask
         self.lanes = lanes
         self.warps = warps
         self.steps = steps
+        self.alone = alone
+        self.pooled = False
 
 
 @dataclass
@@ -95,6 +103,7 @@ class Batch(LaneState):
         self.patience = 0  #: runs spent on few warps at the cost of all
         self.detached = False  #: a gathered part of a batch: block barriers are the whole batch's to decide
         self.partial = False  #: only a part of the fragment is being looked at
+        self.returns: list[Array] = [ZERO64]  #: one: where the lanes of a WARPSYNC.COLLECTIVE go on behind it
 
     def forget(self) -> None:
         """Make a copied state that of a part: nothing runs or waits yet, nothing is remembered."""
@@ -103,15 +112,19 @@ class Batch(LaneState):
         self._pairs = [None] * len(self.registers)
         self.patience, self.detached = 0, True
 
+    def set_return(self, target: Array) -> None:
+        """Remember of the active lanes where they go on behind ENDCOLLECTIVE."""
+        self.returns[0] = target if self.write_mask is None else np.where(self.write_mask, target, self.returns[0])
+
     def start(self, pc: int) -> None:
         """All lanes at the kernel's entry."""
         self.push(pc, self.live, 0)
 
-    def push(self, pc: int, mask: Bool, steps: int) -> None:
+    def push(self, pc: int, mask: Bool, steps: int, *, alone: bool = False) -> None:
         """Lanes that are ready to run from ``pc``."""
         lanes = self.count_lanes(mask)
         if lanes:
-            self.fragments.append(Fragment(pc, mask, lanes, self.count_warps(mask), steps))
+            self.fragments.append(Fragment(pc, mask, lanes, self.count_warps(mask), steps, alone))
 
     @property
     def quiet(self) -> bool:
@@ -135,8 +148,8 @@ def set_restored(batch: Batch, slot: int, value: Bool) -> None:
         )
 
 
-def arrive(batch: Batch, slot: int, pc: int, steps: int) -> int:
-    """The active lanes reach a convergence barrier and want to go on at ``pc``."""
+def arrive(batch: Batch, slot: int, pc: int, steps: int, *, pooled: bool = False) -> int:
+    """The active lanes reach a convergence barrier and want to go on at ``pc``; ``pooled`` as ``Fragment`` has it."""
     if batch.quiet and batch.mask.size == 1:
         _count_joined(batch, slot, pc, TRUE, TRUE)
         return pc
@@ -152,12 +165,74 @@ def arrive(batch: Batch, slot: int, pc: int, steps: int) -> int:
             break
     else:
         batch.waits.append(Waiting(slot, pc, batch.mask, steps))
-    release(batch, slot, whole)
+    release(batch, slot, whole, pooled=pooled)
     return PARKED
 
 
-def release(batch: Batch, slot: int, whole: Bool = FALSE) -> None:
-    """Let those go on whose whole group waits; lanes of ``whole`` did not have to."""
+def arrive_group(batch: Batch, pc: int, steps: int) -> int:
+    """The active lanes reach a WARPSYNC whose groups go on alone: each when all live lanes of its mask wait in one."""
+    batch.waits.append(Waiting(GROUP_SLOT, pc, batch.mask, steps))
+    release_groups(batch)
+    return PARKED
+
+
+def release_groups(batch: Batch) -> None:
+    """Let whole groups go on, each as a fragment of its own, at the place from which its lowest lane came."""
+    here = [wait for wait in batch.waits if wait.slot == GROUP_SLOT]
+    shape = (batch.block_count, batch.warp_count, WARP)
+    words = np.broadcast_to(batch.barriers[GROUP_SLOT], shape)
+    waiting = np.zeros(shape, bool)
+    places = np.zeros(shape, np.int64)
+    for wait in here:
+        waiting |= wait.mask
+        places = np.where(wait.mask, wait.pc, places)
+    left = waiting & ~_missing_mates(words, waiting, np.broadcast_to(batch.live, shape))
+    gone = left.copy()
+    if here:
+        _count_groups(batch, here[-1].pc // INSTRUCTION_BYTES - 1, words, left)
+    steps = max((wait.steps for wait in here), default=0)
+    while left.any():
+        lowest = left.argmax(axis=2)[:, :, None]
+        group = left & (words == np.take_along_axis(words, lowest, axis=2))
+        starts = np.where(group, np.take_along_axis(places, lowest, axis=2), -1)
+        for start in np.unique(starts[group]).tolist():
+            batch.push(start, starts == start, steps, alone=True)
+        left &= ~group
+    for wait in here:
+        wait.mask = np.logical_and(wait.mask, ~gone)
+    batch.waits = [wait for wait in batch.waits if wait.mask.any()]
+
+
+def _count_groups(batch: Batch, index: int, words: Array, going: Bool) -> None:
+    """One group's lanes leave, the fewest first, and the rest issues the instruction again (as ``_count_repeats``)."""
+    same = (words[..., :, None] == words[..., None, :]) & going[..., None, :] & going[..., :, None]
+    first = going & (same.argmax(axis=-1) == np.arange(WARP))
+    sizes = np.sort(np.where(first, same.sum(axis=-1), 0), axis=-1)
+    left = sizes.sum(axis=-1, keepdims=True) - np.cumsum(sizes, axis=-1)
+    repeats = (sizes > 0) & (left > 0)
+    counters = batch.counters
+    counters.joined[index] += int(np.count_nonzero(repeats))
+    counters.joined_threads[index] += int(left[repeats].sum())
+    counters.divergent[index] += int(np.count_nonzero(repeats))
+    counters.parted[index] += int(np.count_nonzero(repeats.any(axis=-1)))
+
+
+def _missing_mates(words: Array, waiting: Bool, live: Bool) -> Bool:
+    """Lanes of whose mask a live lane does not wait with the same mask; all (blocks, warps, 32)."""
+    same = (words[..., :, None] == words[..., None, :]) & waiting[..., None, :]
+    mates = np.packbits(same, axis=-1, bitorder="little").view(np.uint32)[..., 0]
+    missing: Bool = (words & ballot(np.ascontiguousarray(live)) & ~mates) != 0
+    return missing
+
+
+def release(batch: Batch, slot: int, whole: Bool = FALSE, *, freed_by: str = "", pooled: bool = False) -> None:
+    """Let those go on whose whole group waits; lanes of ``whole`` did not have to.
+
+    ``freed_by``: EXIT or BREAK, when not the last lane's arrival but its leaving made the group whole.
+    """
+    if slot == GROUP_SLOT:
+        release_groups(batch)
+        return
     here = [wait for wait in batch.waits if wait.slot == slot]
     if not here:
         return
@@ -172,21 +247,36 @@ def release(batch: Batch, slot: int, whole: Bool = FALSE) -> None:
         return
     for wait in here:
         going = np.logical_and(wait.mask, ready)
-        _count_joined(batch, slot, wait.pc, going, whole)
-        batch.push(wait.pc, going, wait.steps)
+        if not pooled:
+            _count_joined(batch, slot, wait.pc, going, whole, freed=bool(freed_by))
+        if freed_by == "BREAK":
+            _set_aside(batch, wait.pc, going, wait.steps)
+        else:
+            batch.push(wait.pc, going, wait.steps)
         wait.mask = np.logical_and(wait.mask, ~ready)
     batch.waits = [wait for wait in batch.waits if wait.mask.any()]
 
 
-def _count_joined(batch: Batch, slot: int, pc: int, going: Bool, whole: Bool) -> None:
+def _set_aside(batch: Batch, pc: int, mask: Bool, steps: int) -> None:
+    """Lanes freed by one of their warp that still runs: it goes on first, as after a split."""
+    from gpuprof.emulator.control.divergence import park
+
+    park(batch, Fragment(pc, mask, 0, 0, steps), mask)
+
+
+def _count_joined(batch: Batch, slot: int, pc: int, going: Bool, whole: Bool, *, freed: bool = False) -> None:
     """Lanes that go on as one from the barrier before ``pc`` may issue it once more, together.
 
     Measured on an H200: WARPSYNC does where parts had to wait (all but ``whole``; kernel ``meeting``), and BSYNC where
-    the barrier register of one of them was restored by BMOV, which functions do that others call (``recursion_once``).
+    the barrier register of one of them was restored by BMOV, which functions do that others call (``recursion_once``),
+    unless the last ones came from the pool, with whom those who wait issue it anyway (``recursion_double``), or where
+    the last one of the group did not come but left it by EXIT or BREAK (``freed``; ``return_in_nested``).
     The hardware's own counters have these issues, those by kind of operation have not.
     """
     if slot == WARPSYNC_SLOT:
         again = np.logical_and(going, ~whole)
+    elif freed:
+        again = going
     else:
         again = np.logical_and(going, np.logical_and(going, batch.restored[slot]).any(axis=2, keepdims=True))
     if again.any():
@@ -220,13 +310,13 @@ def leave(batch: Batch, mask: Bool, pc: int) -> None:
     if not batch.quiet:
         batch.exits[pc] = np.logical_or(batch.exits.get(pc, FALSE), mask)
     batch.live = np.logical_and(batch.live, ~mask)
-    recheck(batch)
+    recheck(batch, "EXIT")
 
 
-def recheck(batch: Batch) -> None:
-    """Lanes exited or left a barrier: see who may go on now."""
+def recheck(batch: Batch, freed_by: str) -> None:
+    """Lanes left by EXIT or BREAK: see who may go on now."""
     for slot in {wait.slot for wait in batch.waits}:
-        release(batch, slot)
+        release(batch, slot, freed_by=freed_by)
     if not batch.detached:
         for number in list(batch.block_barriers):
             check_block(batch, number)
@@ -239,7 +329,7 @@ def break_out(batch: Batch, slot: int, mask: Bool) -> None:
         batch.barriers[slot] = words & ~ballot(mask)
     else:
         batch.barriers[slot] = _without(words, mask)
-    recheck(batch)
+    recheck(batch, "BREAK")
 
 
 def _without(words: Array, mask: Bool) -> Array:

@@ -64,6 +64,7 @@ def run_part(batch: Batch, part: Part, program: Program, stop: int, run: RunFrag
         list(small.uniform_predicates),
         list(small.barriers),
         list(small.restored),
+        list(small.returns),
     )
     fragment = part.fragment
     mask = take(fragment.mask, part.rows, part.warps)
@@ -104,7 +105,7 @@ def gather(batch: Batch, rows: Array, warps: Array) -> Batch:
     small.warp_numbers = warps if batch.warp_numbers is None else batch.warp_numbers[rows]
     small.rows = (rows if batch.rows is None else batch.rows[rows, 0, 0]).reshape(-1, 1, 1)
     small.lane_numbers = take(batch.lane_numbers, rows, warps)
-    for name in ("registers", "uniforms", "predicates", "uniform_predicates", "barriers", "restored"):
+    for name in ("registers", "uniforms", "predicates", "uniform_predicates", "barriers", "restored", "returns"):
         setattr(small, name, _take_all(getattr(batch, name), rows, warps))
     small.thread_values = {name: take(value, rows, warps) for name, value in batch.thread_values.items()}
     small.block_values = {name: take(value, rows, warps) for name, value in batch.block_values.items()}
@@ -148,6 +149,7 @@ def _scatter_files(batch: Batch, small: Batch, part: Part, before: tuple[list[Ar
         (batch.uniform_predicates, small.uniform_predicates),
         (batch.barriers, small.barriers),
         (batch.restored, small.restored),
+        (batch.returns, small.returns),
     )
     for (large_file, small_file), old_file in zip(files, before, strict=True):
         for index, value in enumerate(small_file):

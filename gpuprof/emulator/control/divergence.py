@@ -39,8 +39,8 @@ def set_aside(batch: Batch, new: Sequence[Fragment]) -> None:
             both = np.logical_and(mine > 0, theirs > 0)
             if both.any():
                 yields = np.logical_and(both, mine > theirs)
-                _park(batch, fragment, np.logical_and(left, yields))
-                _park(batch, rival, np.logical_and(rival.mask, np.logical_and(both, ~yields)))
+                park(batch, fragment, np.logical_and(left, yields))
+                park(batch, rival, np.logical_and(rival.mask, np.logical_and(both, ~yields)))
                 rival.mask = np.logical_and(rival.mask, ~np.logical_and(both, ~yields))
                 left = np.logical_and(left, ~yields)
         if left is not fragment.mask:
@@ -58,10 +58,10 @@ def lanes_per_warp(mask: Bool) -> Array:
 def _recount(batch: Batch, going: Sequence[Fragment]) -> None:
     for fragment in going:
         batch.fragments.remove(fragment)
-        batch.push(fragment.pc, fragment.mask, fragment.steps)
+        batch.push(fragment.pc, fragment.mask, fragment.steps, alone=fragment.alone)
 
 
-def _park(batch: Batch, fragment: Fragment, mask: Bool) -> None:
+def park(batch: Batch, fragment: Fragment, mask: Bool) -> None:
     """Set lanes aside; what was set aside of their warps goes to the pool."""
     if not mask.any():
         return
@@ -76,7 +76,8 @@ def _park(batch: Batch, fragment: Fragment, mask: Bool) -> None:
 
 
 def _part(batch: Batch, fragment: Fragment, mask: Bool) -> Fragment:
-    return Fragment(fragment.pc, mask, batch.count_lanes(mask), batch.count_warps(mask), fragment.steps)
+    lanes, warps = batch.count_lanes(mask), batch.count_warps(mask)
+    return Fragment(fragment.pc, mask, lanes, warps, fragment.steps, fragment.alone)
 
 
 def wake(batch: Batch, program: Program) -> None:
@@ -87,6 +88,8 @@ def wake(batch: Batch, program: Program) -> None:
     for fragment in batch.fragments:
         busy = np.logical_or(busy, fragment.mask.any(axis=2, keepdims=True))
     batch.others, busy = _start_idle(batch, batch.others, busy)
+    alone = [fragment for fragment in batch.pool if fragment.alone]
+    batch.pool = [fragment for fragment in batch.pool if not fragment.alone]
     for pc in sorted({fragment.pc for fragment in batch.pool}):
         here = [fragment for fragment in batch.pool if fragment.pc == pc]
         rest = [fragment for fragment in batch.pool if fragment.pc != pc]
@@ -95,10 +98,16 @@ def wake(batch: Batch, program: Program) -> None:
             mask = np.logical_or(mask, fragment.mask)
         together = Fragment(pc, mask, 0, 0, max(fragment.steps for fragment in here))
         idle = ~busy
+        started = len(batch.fragments)
         left, busy = _start_idle(batch, [together], busy)
         if program.instructions[pc // INSTRUCTION_BYTES].opcode == "BSYNC":
+            for fragment in batch.fragments[started:]:
+                fragment.pooled = True
             _count_again(batch, pc, np.logical_and(idle, mask.any(axis=2, keepdims=True)))
         batch.pool = rest + left
+    if alone:
+        left, busy = _start_idle(batch, alone, busy)
+        batch.pool += left
 
 
 def _start_idle(batch: Batch, parked: list[Fragment], busy: Bool) -> tuple[list[Fragment], Bool]:
@@ -106,7 +115,7 @@ def _start_idle(batch: Batch, parked: list[Fragment], busy: Bool) -> tuple[list[
     for fragment in parked:
         going = np.logical_and(fragment.mask, ~busy)
         if going.any():
-            batch.push(fragment.pc, going, fragment.steps)
+            batch.push(fragment.pc, going, fragment.steps, alone=fragment.alone)
             fragment.mask = np.logical_and(fragment.mask, busy)
             busy = np.logical_or(busy, going.any(axis=2, keepdims=True))
     return [fragment for fragment in parked if fragment.mask.any()], busy

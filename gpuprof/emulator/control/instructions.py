@@ -13,7 +13,7 @@ import numpy as np
 
 from gpuprof.emulator.contract import Step
 from gpuprof.emulator.control import barriers
-from gpuprof.emulator.control.barriers import PARKED, WARPSYNC_SLOT, Batch, Fragment, ballot
+from gpuprof.emulator.control.barriers import GROUP_SLOT, PARKED, WARPSYNC_SLOT, Batch, Fragment, ballot
 from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.emulator.state.faults import first_lane, lane_location
 from gpuprof.emulator.state.operands import FALSE, TRUE, scalar
@@ -73,6 +73,7 @@ def branch(decoded: Decoded, site: Site) -> Terminator:
     extra = second[0].__dict__["read_predicate"] if second else None
     if guard is None and extra is None:
         return _jump(decoded, site, target)
+    voted = "ANY" if decoded.has("ANY") else "ALL" if decoded.has("ALL") else ""
 
     def execute(batch: Batch, fragment: Fragment) -> int:
         condition = TRUE if guard is None else guard(batch)
@@ -81,9 +82,18 @@ def branch(decoded: Decoded, site: Site) -> Terminator:
         if extra is not None:
             condition = np.logical_and(condition, extra(batch))
             batch.counters.untaken[site.index] += _off(batch, fragment, condition) - off
+        if voted:
+            condition = _voted(batch, condition, voted)
         return _go(batch, fragment, site, condition, target)
 
     return execute
+
+
+def _voted(batch: Batch, condition: Bool, how: str) -> Bool:
+    """BRA.U.ANY and .ALL: the active lanes of a warp go together, by any or all of their conditions."""
+    if how == "ANY":
+        return np.asarray(np.logical_and(batch.mask, condition).any(axis=2, keepdims=True))
+    return np.asarray(np.logical_or(~batch.mask, condition).all(axis=2, keepdims=True))
 
 
 def _jump(decoded: Decoded, site: Site, target: int) -> Terminator:
@@ -265,19 +275,57 @@ def bsync(decoded: Decoded, site: Site) -> Terminator:
     slot = decoded.operands[0].index
 
     def execute(batch: Batch, fragment: Fragment) -> int:
-        return barriers.arrive(batch, slot, site.next, fragment.steps)
+        return barriers.arrive(batch, slot, site.next, fragment.steps, pooled=fragment.pooled)
 
     return guarded(execute, decoded, site)
 
 
 def warpsync(decoded: Decoded, site: Site) -> Terminator:
-    """WARPSYNC of a mask (immediate or register), .ALL, .EXCLUSIVE and .COLLECTIVE: wait, and go on as one."""
-    mask = None if decoded.has("ALL") or not decoded.operands else decoded.operands[0]
+    """WARPSYNC of a mask (immediate or register) or .ALL: wait, and go on as one.
+
+    .EXCLUSIVE and .COLLECTIVE: exactly the lanes of the mask go on together, without any other of their fragment, so
+    that REDUX and the uniform datapath behind it see that group alone. Lanes may come to .COLLECTIVE from several
+    places; one of them executes for all up to ENDCOLLECTIVE, from where each goes to the target of its own.
+    """
+    masks = [operand for operand in decoded.operands if operand.kind not in (*_PREDICATES, OperandKind.LABEL)]
+    mask = None if decoded.has("ALL") or not masks else masks[0]
+    if decoded.has("EXCLUSIVE", "COLLECTIVE"):
+        if mask is None:
+            raise NotCovered(decoded.instruction.text)
+        return guarded(_group_sync(decoded, site, mask), decoded, site)
 
     def execute(batch: Batch, fragment: Fragment) -> int:
         words = scalar(0xFFFFFFFF) if mask is None else batch.u32(mask)
         barriers.set_barrier(batch, WARPSYNC_SLOT, words)
         return barriers.arrive(batch, WARPSYNC_SLOT, site.next, fragment.steps)
+
+    return guarded(execute, decoded, site)
+
+
+def _group_sync(decoded: Decoded, site: Site, mask: Operand) -> Terminator:
+    collective = decoded.has("COLLECTIVE")
+    target = scalar(site.target(decoded.operands[-1]) if collective else 0, np.uint64)
+
+    def execute(batch: Batch, fragment: Fragment) -> int:
+        barriers.set_barrier(batch, GROUP_SLOT, batch.u32(mask))
+        if collective:
+            batch.set_return(target)
+        return barriers.arrive_group(batch, site.next, fragment.steps)
+
+    return execute
+
+
+def end_collective(decoded: Decoded, site: Site) -> Terminator:
+    """ENDCOLLECTIVE: each lane goes to the target that its WARPSYNC.COLLECTIVE named."""
+
+    def execute(batch: Batch, fragment: Fragment) -> int:
+        spread, enabled = np.broadcast_arrays(batch.returns[0], batch.mask)
+        places = np.unique(spread[enabled]).tolist()
+        if len(places) == 1:
+            return int(places[0])
+        for place in places:
+            batch.push(place, np.logical_and(enabled, spread == place), fragment.steps)
+        return PARKED
 
     return guarded(execute, decoded, site)
 
@@ -420,6 +468,7 @@ TERMINATORS: dict[str, Callable[[Decoded, Site], Terminator]] = {
     "EXIT": exit_lanes,
     "BSYNC": bsync,
     "WARPSYNC": warpsync,
+    "ENDCOLLECTIVE": end_collective,
     "BAR": bar,
     "BPT": trap,
 }
@@ -430,7 +479,6 @@ STEPS: dict[str, Callable[[Decoded, Site], Step]] = {
     "BREAK": break_barrier,
     "BMOV": bmov,
     "B2R": barrier_result,
-    "ENDCOLLECTIVE": nothing,
     "YIELD": nothing,
     "NANOSLEEP": nothing,
     "NOP": nothing,

@@ -100,6 +100,8 @@ def _choose(batch: Batch, *, fair: bool) -> tuple[Fragment, int]:
 
 def _merge(batch: Batch, into: Fragment, other: Fragment) -> bool:
     """Step two fragments together, unless both hold lanes of one warp: those stay two issues."""
+    if into.pooled is not other.pooled:
+        return False
     mine, theirs = into.mask.any(axis=2), other.mask.any(axis=2)
     if np.logical_and(mine, theirs).any():
         return False
@@ -136,7 +138,7 @@ def _run_fragment(batch: Batch, fragment: Fragment, program: Program, bound: int
             return count
         if pc >= bound or count >= most:
             break
-    fragment.pc = pc
+    fragment.pc, fragment.pooled = pc, False
     batch.fragments.append(fragment)
     return count
 

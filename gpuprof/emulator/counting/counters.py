@@ -29,6 +29,7 @@ class Counters:
     joined: list[int]  #: WARPSYNC: times that waiting parts of a warp went on as one, which issues it once more
     joined_threads: list[int]  #: lanes over those
     divergent: list[int]  #: branch executions in which active lanes went different ways
+    parted: list[int]  #: WARPSYNC.EXCLUSIVE: executions whose lanes went on in more than one group
     shared: list[int]  #: of ``issued``: executions of a generic access that went to shared memory
     local: list[int]  #: likewise to local memory
     blocks: int = 0

@@ -12,7 +12,17 @@ from dataclasses import dataclass
 
 from gpuprof.emulator.counting.counters import Counters
 from gpuprof.isa import ncu_metrics as m
-from gpuprof.isa.opcodes import Access, Flop, Opcode, Operation, Space, names_where, opcode
+from gpuprof.isa.opcodes import (
+    FIRST_WITH_PACKED_FLOPS,
+    PACKED_FLOPS,
+    Access,
+    Flop,
+    Opcode,
+    Operation,
+    Space,
+    names_where,
+    opcode,
+)
 from gpuprof.sass.model import Instruction
 
 #: Base opcodes by class of operation, for ``smsp__sass_thread_inst_executed_op_<class>_pred_on``.
@@ -90,8 +100,14 @@ _ALL_GLOBAL = frozenset().union(*_GLOBAL.values(), _COPIES)
 _ALL_SHARED = _COPIES | names_where(lambda row: row.access is not None and row.space in _EITHER_SHARED)
 _ALL_LOCAL = names_where(lambda row: row.access is not None and row.space is Space.LOCAL)
 _BRANCHES = names_where(lambda row: row.is_branch)
-_branches = _of(_BRANCHES, _list("warps"))
-_divergent = _of(_BRANCHES, _list("divergent"))
+_GROUP_SYNC = ("WARPSYNC",)
+#: Issues of branches. WARPSYNC.EXCLUSIVE, which sends the groups of a warp their ways, counts as one (H200,
+#: ``tests/hardware/forms``): as divergent once for each group but the last, as uniform where there is but one.
+_branches = _plus(_of(_BRANCHES, _list("warps")), _with("EXCLUSIVE", _of(_GROUP_SYNC, _list("warps"))))
+_divergent = _plus(_of(_BRANCHES, _list("divergent")), _with("EXCLUSIVE", _of(_GROUP_SYNC, _list("divergent"))))
+_uniform = _minus(
+    _branches, _plus(_of(_BRANCHES, _list("divergent")), _with("EXCLUSIVE", _of(_GROUP_SYNC, _list("parted"))))
+)
 
 
 def _issued_in(space: Space, op: str) -> Share:
@@ -107,10 +123,13 @@ def _metrics() -> dict[str, Share]:
         m.INSTRUCTIONS: _plus(_list("warps"), _list("joined")),
         m.THREAD_INSTRUCTIONS: _plus(_threads, joined),
         m.THREAD_INSTRUCTIONS_ON: _plus(_minus(_enabled, _list("untaken")), joined),
-        m.BRANCHES: _branches,
+        m.SOURCE_EXECUTED: _list("warps"),
+        m.SOURCE_THREADS: _threads,
+        m.SOURCE_THREADS_ON: _enabled,
+        m.BRANCHES: _plus(_uniform, _divergent),
         m.BRANCH_INSTRUCTIONS: _branches,
         m.BRANCHES_DIVERGENT: _divergent,
-        m.BRANCHES_UNIFORM: _minus(_branches, _divergent),
+        m.BRANCHES_UNIFORM: _uniform,
     }
     for name, opcodes in {**OPERATIONS, **FLOPS}.items():
         table[m.thread_op(name)] = _of(opcodes, _enabled)
@@ -210,9 +229,11 @@ def instruction_metrics(code: Code, index: int) -> dict[str, int]:
     return {name: value for name, share in METRICS.items() if (value := share(code, index))}
 
 
-def metric_names() -> tuple[str, ...]:
-    """All names that an emulated launch gives a value for."""
-    return (*METRICS, m.WARPS_LAUNCHED)
+def metric_names(capability: int) -> tuple[str, ...]:
+    """All names that an emulated launch gives a value for on an architecture: those that Nsight Compute has there."""
+    packed = frozenset(m.thread_op(flop.value) for flop in PACKED_FLOPS)
+    absent = packed if capability < FIRST_WITH_PACKED_FLOPS else frozenset()
+    return tuple(name for name in (*METRICS, m.WARPS_LAUNCHED) if name not in absent)
 
 
 def unavailable_metrics(executed: Iterable[str]) -> dict[str, str]:

@@ -179,7 +179,9 @@ def _moved_constant(insn: Decoded) -> Execute | None:
     operands = insn.operands
     if len(operands) != 5 or not (operands[1].is_zero and operands[2].is_zero and operands[1].negate):
         return None
-    if insn.has("SAT", "RELU", "F32", "FTZ") or any(operand.kind is not OperandKind.FLOAT for operand in operands[3:]):
+    if set(insn.modifiers) - {"MMA", "BF16_V2"} or any(
+        operand.kind is not OperandKind.FLOAT for operand in operands[3:]
+    ):
         return None
     bits = np.full((1, 1, 1), encoded_constant(insn), np.uint32)
     halves = number_format(insn).widen(bits.view(np.uint16))

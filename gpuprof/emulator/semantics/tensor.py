@@ -18,7 +18,7 @@ import numpy as np
 
 from gpuprof.emulator.semantics.accumulate import tensor_sum
 from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered, semantics
-from gpuprof.emulator.semantics.forms import allow
+from gpuprof.emulator.semantics.forms import allow, pick, required_integer
 from gpuprof.emulator.semantics.logic import population
 from gpuprof.emulator.semantics.narrow import bfloat_to_single, half_to_single, to_half
 
@@ -91,6 +91,8 @@ def _tf32_parts(value: U32) -> Any:
 @semantics("HMMA")
 def hmma(insn: Decoded) -> Execute:
     """D[16 x 8] = A[16 x K] B[K x 8] + C in FP16, BF16 or TF32, accumulating in FP32 or FP16."""
+    if insn.has("SP"):
+        return _sparse(insn)
     allow(insn, HMMA_SHAPES, ("F32", "F16", "BF16", "TF32"))
     depth = HMMA_SHAPES.get(insn.modifiers[0])
     if depth is None:
@@ -111,9 +113,63 @@ def hmma(insn: Decoded) -> Execute:
         if narrow:
             _store_halves(lanes, result, total)
         else:
-            _store_words(lanes, result, total.astype(np.float32).view(np.uint32))
+            _store_words(lanes, result, single_bits(total))
 
     return execute
+
+
+#: Shape word of HMMA.SP on 16-bit factors -> K of the product, of which A holds half.
+SPARSE_SHAPES = {"16832": 32}
+
+
+def _sparse(insn: Decoded) -> Execute:
+    """HMMA.SP: of every four columns of A two are held; E gives their places, two bits each.
+
+    Source: PTX ISA, "Warp-level matrix instructions with sparse matrices"; on an H200 all products of a row are one
+    block of the sum (tests/hardware/forms/tensor.cu). For 16 x 8 x 32 the pair of lanes that the selector names holds
+    E: of each row the first lane the columns below 16, the second the others, in the low half row g, in the high g + 8.
+    """
+    allow(insn, SPARSE_SHAPES, ("SP", "F32", "F16", "BF16"))
+    result, a, b, c, places = insn.operands[:5]
+    pair = required_integer(insn, insn.operands[5])
+    depth = SPARSE_SHAPES.get(pick(insn, SPARSE_SHAPES, ""))
+    if depth is None or pair > 1:
+        raise NotCovered(insn.instruction.text)
+    narrow = "F32" not in insn.modifiers
+    unpack, smallest = (_bfloat_parts, -126) if insn.has("BF16") else (_half_parts, -14)
+    arch, half = insn.arch, depth // 2
+
+    def execute(lanes: Lanes) -> None:
+        left = left_matrix(unpack(words(lanes, a, half // 4)), 16)
+        right = right_matrix(unpack(words(lanes, b, half // 4)))
+        columns = _sparse_columns(words(lanes, places, 1)[..., 2 * pair : 2 * pair + 2, 0])
+        chosen = np.take_along_axis(right[..., None, :, :], columns[..., :, None, :], axis=-1)
+        addend = _half_accumulator(lanes, c) if narrow else _single_accumulator(lanes, c)
+        total = tensor_sum(
+            left[..., None, :], chosen, addend[..., None, :], arch=arch, narrow=narrow, smallest=smallest
+        )
+        if narrow:
+            _store_halves(lanes, result, total[..., 0, :])
+        else:
+            _store_words(lanes, result, single_bits(total[..., 0, :]))
+
+    return execute
+
+
+def _sparse_columns(metadata: U32) -> NDArray[np.int64]:
+    """(…, 8 groups, 2 lanes) words to (…, 16 rows, 16): the column of A that each held value has."""
+    halves = halves_of(metadata)  # (…, g, lane, row half)
+    nibbles = halves[..., None] >> (4 * np.arange(4, dtype=np.uint16)) & np.uint16(15)
+    pairs = np.stack([nibbles & np.uint16(3), nibbles >> np.uint16(2)], axis=-1)  # (…, g, lane, row half, group, 2)
+    ordered = np.moveaxis(pairs, -3, -5).astype(np.int64)  # (…, row half, g, lane, group, 2)
+    first = 4 * np.arange(8).reshape(2, 4, 1)
+    columns: NDArray[np.int64] = (ordered + first).reshape(*ordered.shape[:-5], 16, 16)
+    return columns
+
+
+def single_bits(total: F64) -> U32:
+    """Sums as float32 bits; any NaN is 0x7fffffff."""
+    return np.where(np.isnan(total), np.uint32(0x7FFFFFFF), total.astype(np.float32).view(np.uint32))
 
 
 def _single_accumulator(lanes: Lanes, c: Operand) -> Any:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 REGISTERS = 256
 UNIFORMS = 256
-#: Convergence barriers B0..B15, and one more slot for the mask that a WARPSYNC waits for.
-BARRIERS = 17
+#: Convergence barriers B0..B15, and two more slots for the masks that a WARPSYNC waits for.
+BARRIERS = 18
 _HIGH = np.uint64(32)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.contract import Step
+from gpuprof.emulator.contract import WARP, Step
 from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.emulator.state.operands import ZERO, scalar
 from gpuprof.emulator.state.special_values import LOCAL_WINDOW_HIGH, SHARED_WINDOW_HIGH, thread_registers
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     Array = NDArray[Any]
     Read = Callable[[LaneState], Array]
+
+
+_PREDICATES = (OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE)
 
 
 def _fixed(number: int) -> Read:
@@ -106,18 +109,35 @@ def first_active(lanes: LaneState, value: Array) -> Array:
 
 
 def to_uniform(decoded: Decoded, index: int) -> Step:
-    """R2UR: the value of the first active lane; a predicate destination says that the lanes differ."""
-    operands = [operand for operand in decoded.operands if operand.kind is not OperandKind.UNIFORM_PREDICATE]
-    predicates = [
-        operand
-        for operand in decoded.operands
-        if operand.kind in (OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE) and not operand.is_zero
-    ]
-    if decoded.has("OR") or predicates:
-        raise NotCovered("R2UR with a predicate, or .OR")
-    target, source = operands[-2], operands[-1]
+    """R2UR[ Pd,] URd, Ra: the value of the first active lane; Pd says per lane that its value is another one.
+
+    The meaning of Pd follows from the loops that nvcc makes of it for sm_90 (a lane leaves once its value was the
+    uniform one) and was not measured.
+    """
+    predicates = [operand for operand in decoded.operands if operand.kind in _PREDICATES and not operand.is_zero]
+    target, source = (operand for operand in decoded.operands if operand.kind not in _PREDICATES)
 
     def execute(lanes: LaneState) -> None:
-        lanes.set_u32(target, first_active(lanes, lanes.u32(source)))
+        value = lanes.u32(source)
+        chosen = first_active(lanes, value)
+        lanes.set_u32(target, chosen)
+        for operand in predicates:
+            lanes.set_predicate(operand, value != chosen)
+
+    return execute
+
+
+def elect(decoded: Decoded, index: int) -> Step:
+    """ELECT Pd, URd, Pa: of the active lanes with a true Pa the lowest is elected: its Pd is true, URd its number.
+
+    Source: PTX ISA, "elect.sync"; that it is the lowest was recorded on an H200 (``tests/hardware``, ``elected``).
+    """
+    predicate, target, source = decoded.operands
+
+    def execute(lanes: LaneState) -> None:
+        candidates = np.logical_and(lanes.active(), lanes.predicate(source))
+        first = candidates.argmax(axis=2)[:, :, None]
+        lanes.set_predicate(predicate, np.logical_and(candidates, np.arange(WARP) == first))
+        lanes.set_u32(target, first.astype(np.uint32))
 
     return execute

@@ -16,7 +16,8 @@ import numpy as np
 from gpuprof.experiment.model import Tolerance
 from gpuprof.profile.messages import Check
 from gpuprof.profile.verification.compare import OutputCheck, compare_output, digest, never_written
-from gpuprof.profile.verification.tolerance import default_tolerance
+from gpuprof.profile.verification.precision import BITS, Precision, usual_precision
+from gpuprof.profile.verification.tolerance import Sums, default_tolerance, width
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,6 +29,9 @@ WRITTEN_SUFFIX = ".written.npy"
 #: space has a handful of orders. Beyond these bytes only the latest is.
 KEPT_OUTPUTS = 4
 KEPT_BYTES = 256 << 20
+
+#: A tolerance above this share of a typical term may hide one.
+MISSING_TERM_SHOWS = 0.25
 
 _Key = tuple[str, Path | None, Tolerance | None]
 
@@ -51,6 +55,7 @@ class Comparison:
     checks: tuple[OutputCheck, ...]
     why: str
     digests: Mapping[str, str]
+    wide: str = ""
 
 
 @dataclass(frozen=True)
@@ -59,6 +64,16 @@ class _Known:
     digest: str
     check: OutputCheck | None
     rule: str
+    wide: str = ""
+
+
+@dataclass(frozen=True)
+class _Rules:
+    """What decides the tolerances of one pass."""
+
+    request: Check
+    sums: Mapping[str, Sums]
+    precision: Callable[[str], Precision | None]
 
 
 class Comparer:
@@ -66,7 +81,7 @@ class Comparer:
 
     def __init__(self) -> None:
         self._known: dict[_Key, list[_Known]] = {}
-        self._tolerances: dict[tuple[Path, str, int], Tolerance] = {}
+        self._tolerances: dict[tuple[Path, str, Sums], Tolerance] = {}
 
     def recall(
         self,
@@ -93,51 +108,80 @@ class Comparer:
         references: Mapping[str, Path],
         outputs: Mapping[str, NDArray[np.generic]],
         limits: Mapping[str, Limits] | None = None,
+        sums: Mapping[str, Sums] | None = None,
+        precision: Callable[[str], Precision | None] = lambda _: None,
     ) -> Comparison:
-        """Compare every output that has a reference, within its ``limits``."""
-        limits = limits or {}
+        """Compare every output that has a reference, within its ``limits``.
+
+        Without a tolerance of the YAML it follows from ``sums``. ``precision`` reads, for a dtype, what the machine
+        code does, and is asked only where an output differs by the rule for the usual precision.
+        """
+        limits, sums = limits or {}, sums or {}
+        rules = _Rules(request, sums, precision)
         known = {
-            name: self._one(request, name, references.get(name), array, limits.get(name, Limits()))
+            name: self._one(rules, name, references.get(name), array, limits.get(name, Limits()))
             for name, array in outputs.items()
         }
         return _comparison(known)
 
     def _one(
         self,
-        request: Check,
+        rules: _Rules,
         name: str,
         reference: Path | None,
         output: NDArray[np.generic],
         limits: Limits,
     ) -> _Known:
-        key = (name, reference, request.tolerance)
+        key = (name, reference, rules.request.tolerance)
         whole = limits.written is None and limits.unwritten is None
         before = self._recalled(key, lambda _, known: same_bytes(known, output)) if whole else None
         if before is not None:
             return before
-        check, rule = None, ""
+        check, rule, wide = None, "", ""
         if reference is not None:
-            want = np.load(reference, mmap_mode="r")
-            tolerance = request.tolerance
-            if tolerance is None:
-                tolerance = self._default(reference, output.dtype.name, request.reductions.get(name, 1), want)
-            rule = describe(tolerance)
-            written = _both(limits.written, reference)
-            poison = request.poison if limits.may_be_left else None
-            check = compare_output(name, output, want, tolerance, written, limits.unwritten, poison)
+            check, rule, wide = self._compared(rules, name, reference, output, limits)
         elif limits.unwritten is not None:
             check = never_written(name, output, limits.unwritten)
-        found = _Known(output, digest(output), check, rule)
+        found = _Known(output, digest(output), check, rule, wide)
         if whole:
             kept = max(1, min(KEPT_OUTPUTS, KEPT_BYTES // max(1, output.nbytes)))
             self._known[key] = [found, *self._known.get(key, ())][:kept]
         return found
 
-    def _default(self, reference: Path, dtype: str, terms: int, want: NDArray[np.generic]) -> Tolerance:
-        key = (reference, dtype, terms)
+    def _compared(
+        self, rules: _Rules, name: str, reference: Path, output: NDArray[np.generic], limits: Limits
+    ) -> tuple[OutputCheck, str, str]:
+        """The check, the tolerance in words, and why a missing term might not show."""
+        want = np.load(reference, mmap_mode="r")
+        written = _both(limits.written, reference)
+        poison = rules.request.poison if limits.may_be_left else None
+        if rules.request.tolerance is not None:
+            tolerance = rules.request.tolerance
+            check = compare_output(name, output, want, tolerance, written, limits.unwritten, poison)
+            return check, describe(tolerance), ""
+        dtype, sums = output.dtype.name, rules.sums.get(name, Sums())
+        key = (reference, dtype, sums)
         if key not in self._tolerances:
-            self._tolerances[key] = default_tolerance(dtype, terms, want)
-        return self._tolerances[key]
+            self._tolerances[key] = default_tolerance(dtype, sums, want)
+        tolerance = self._tolerances[key]
+        check = compare_output(name, output, want, tolerance, written, limits.unwritten, poison)
+        if check.wrong > check.unwritten and dtype in BITS:
+            done = rules.precision(dtype)
+            if done is not None and done != usual_precision(dtype):
+                tolerance = default_tolerance(dtype, sums, want, done)
+                check = compare_output(name, output, want, tolerance, written, limits.unwritten, poison)
+        return check, describe(tolerance), _why_wide(name, tolerance, sums, want)
+
+
+def _why_wide(name: str, tolerance: Tolerance, sums: Sums, want: NDArray[np.generic]) -> str:
+    """Why a missing term might pass; empty where it would show."""
+    if sums.terms is None or sums.terms.count < 2:
+        return ""
+    widest = width(tolerance, want)
+    if widest <= MISSING_TERM_SHOWS * sums.terms.typical_term:
+        return ""
+    than = "any term" if widest > sums.terms.largest_term else "some terms"
+    return f"{name}: a difference of {widest:.2g} passes, more than {than} (largest {sums.terms.largest_term:.2g})"
 
 
 def _comparison(known: Mapping[str, _Known]) -> Comparison:
@@ -145,6 +189,7 @@ def _comparison(known: Mapping[str, _Known]) -> Comparison:
         checks=tuple(entry.check for entry in known.values() if entry.check is not None),
         why="; ".join(dict.fromkeys(entry.rule for entry in known.values() if entry.rule)),
         digests={name: entry.digest for name, entry in known.items()},
+        wide="; ".join(entry.wide for entry in known.values() if entry.wide),
     )
 
 

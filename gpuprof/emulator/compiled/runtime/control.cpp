@@ -27,15 +27,15 @@ extern "C" i32 gp_stop(Warp& w, u32 fault, u32 site) {
   return STOPPED;
 }
 
-void push(Warp& w, i32 pc, u32 mask, i64 steps) {
-  if (mask) w.sides.add({pc, mask, steps});
+void push(Warp& w, i32 pc, u32 mask, i64 steps, bool alone) {
+  if (mask) w.sides.add({pc, mask, steps, alone, false});
 }
 
 extern "C" void gp_push(Warp& w, i32 pc, u32 mask) { push(w, pc, mask, w.steps); }
 
 // control/barriers.py: _count_joined
-static void count_joined(Warp& w, u32 slot, i32 pc, u32 going, u32 whole) {
-  const u32 again = slot == WARPSYNC_SLOT ? going & ~whole : (going & w.restored[slot]) ? going : 0;
+static void count_joined(Warp& w, u32 slot, i32 pc, u32 going, u32 whole, bool freed) {
+  const u32 again = slot == WARPSYNC_SLOT ? going & ~whole : freed || (going & w.restored[slot]) ? going : 0;
   if (again) {
     i64* counters = counters_of(w, (u32)pc - 1);
     counters[JOINED] += 1;
@@ -49,8 +49,94 @@ static u32 lanes_without_missing(const u32* words, u32 among, u32 live, u32 here
   return result & among;
 }
 
+// control/barriers.py: release_groups, _count_groups
+static void release_groups(Warp& w) {
+  const u32* words = w.B[GROUP_SLOT];
+  u32 waiting = 0, sizes[32], groups = 0, left = 0, total = 0;
+  i32 places[32], last = 0;
+  i64 steps = 0;
+  for (i32 i = 0; i < w.waits.count; ++i) {
+    const Waiting& wait = w.waits.item[i];
+    if (wait.slot != GROUP_SLOT) continue;
+    waiting |= wait.mask;
+    last = wait.pc;
+    if (wait.steps > steps) steps = wait.steps;
+    for (u32 l = 0; l < 32; ++l)
+      if (wait.mask >> l & 1) places[l] = wait.pc;
+  }
+  for (u32 l = 0; l < 32; ++l) {
+    u32 mates = 0;
+    for (u32 other = 0; other < 32; ++other)
+      mates |= (u32)((waiting >> other & 1) && words[other] == words[l]) << other;
+    if (waiting >> l & 1 && !(words[l] & w.live & ~mates)) left |= 1u << l;
+  }
+  const u32 gone = left;
+  while (left) {
+    const u32 lowest = first_lane(left);
+    u32 group = 0;
+    for (u32 l = 0; l < 32; ++l) group |= (u32)(words[l] == words[lowest]) << l;
+    group &= left;
+    push(w, places[lowest], group, steps, true);
+    sizes[groups] = bits(group);
+    for (u32 i = groups++; i > 0 && sizes[i] < sizes[i - 1]; --i) {
+      const u32 swap = sizes[i];
+      sizes[i] = sizes[i - 1];
+      sizes[i - 1] = swap;
+    }
+    total += bits(group);
+    left &= ~group;
+  }
+  i64* counters = groups ? counters_of(w, (u32)last - 1) : nullptr;
+  for (u32 i = 0; i + 1 < groups; ++i) {
+    total -= sizes[i];
+    counters[JOINED] += 1;
+    counters[JOINED_THREADS] += total;
+    counters[DIVERGENT] += 1;
+  }
+  if (groups > 1) counters[PARTED] += 1;
+  for (i32 i = w.waits.count - 1; i >= 0; --i) {
+    if (w.waits.item[i].slot == GROUP_SLOT) w.waits.item[i].mask &= ~gone;
+    if (!w.waits.item[i].mask) w.waits.remove(i);
+  }
+}
+
+extern "C" i32 gp_arrive_group(Warp& w, i32 next, u32 m) {
+  w.waits.add({GROUP_SLOT, next, m, w.steps});
+  release_groups(w);
+  return PARKED;
+}
+
+extern "C" void gp_set_return(Warp& w, u32 place, u32 wm) {
+  for (u32 l = 0; l < 32; ++l)
+    if (wm >> l & 1) w.returns[l] = place;
+}
+
+// control/instructions.py: end_collective
+extern "C" i32 gp_end_collective(Warp& w, u32 m) {
+  const u32 first = w.returns[first_lane(m)];
+  u32 left = m;
+  for (u32 l = 0; l < 32; ++l)
+    if (m >> l & 1 && w.returns[l] == first) left &= ~(1u << l);
+  if (!left) return (i32)first;
+  left = m;
+  while (left) {
+    u32 place = ~0u, part = 0;
+    for (u32 l = 0; l < 32; ++l)
+      if (left >> l & 1 && w.returns[l] < place) place = w.returns[l];
+    for (u32 l = 0; l < 32; ++l) part |= (u32)(w.returns[l] == place) << l;
+    part &= left;
+    push(w, (i32)place, part, w.steps);
+    left &= ~part;
+  }
+  return PARKED;
+}
+
+static void park(Warp& w, const Side& side);
+enum Freed { BY_ARRIVAL, BY_EXIT, BY_BREAK };
+
 // control/barriers.py: release, _of_one_group
-static void release(Warp& w, u32 slot, u32 whole) {
+static void release(Warp& w, u32 slot, u32 whole, Freed freed, bool pooled) {
+  if (slot == GROUP_SLOT) return release_groups(w);
   u32 waiting = 0;
   for (i32 i = 0; i < w.waits.count; ++i)
     if (w.waits.item[i].slot == slot) waiting |= w.waits.item[i].mask;
@@ -76,8 +162,12 @@ static void release(Warp& w, u32 slot, u32 whole) {
     Waiting& wait = w.waits.item[i];
     if (wait.slot != slot) continue;
     const u32 going = wait.mask & ready;
-    count_joined(w, slot, wait.pc, going, whole);
-    push(w, wait.pc, going, wait.steps);
+    if (!pooled && going) count_joined(w, slot, wait.pc, going, whole, freed != BY_ARRIVAL);
+    if (freed == BY_BREAK) {
+      if (going) park(w, {wait.pc, going, wait.steps, false, false});
+    } else {
+      push(w, wait.pc, going, wait.steps);
+    }
     wait.mask &= ~ready;
   }
   for (i32 i = w.waits.count - 1; i >= 0; --i)
@@ -88,7 +178,7 @@ static void release(Warp& w, u32 slot, u32 whole) {
 extern "C" i32 gp_arrive(Warp& w, u32 slot, i32 next, u32 m) {
   const u32 whole = lanes_without_missing(w.B[slot], m, w.live, m);
   if (whole == m) {
-    count_joined(w, slot, next, m, ~0u);
+    count_joined(w, slot, next, m, ~0u, false);
     return next;
   }
   i32 place = 0;
@@ -99,7 +189,7 @@ extern "C" i32 gp_arrive(Warp& w, u32 slot, i32 next, u32 m) {
     w.waits.item[place].mask |= m;
     if (w.steps > w.waits.item[place].steps) w.waits.item[place].steps = w.steps;
   }
-  release(w, slot, whole);
+  release(w, slot, whole, BY_ARRIVAL, w.pooled);
   return PARKED;
 }
 
@@ -107,12 +197,6 @@ extern "C" void gp_set_barrier(Warp& w, u32 slot, const u32* words, u32 word, u3
   for (u32 l = 0; l < 32; ++l)
     if (wm >> l & 1) w.B[slot][l] = words ? words[l] : word;
   if (restored < 2) w.restored[slot] = restored ? w.restored[slot] | wm : w.restored[slot] & ~wm;
-}
-
-extern "C" i32 gp_warpsync(Warp& w, u32 mask, i32 next, u32 m) {
-  for (u32 l = 0; l < 32; ++l)
-    if (m >> l & 1) w.B[WARPSYNC_SLOT][l] = mask;
-  return gp_arrive(w, WARPSYNC_SLOT, next, m);
 }
 
 // control/barrier_rules.py: where a rule may be broken the numpy engine decides and words the error.
@@ -190,11 +274,11 @@ static void check_block(Block& block, u32 number) {
   }
 }
 
-static void recheck(Warp& w) {
+static void recheck(Warp& w, Freed freed) {
   u32 slots = 0;
   for (i32 i = 0; i < w.waits.count; ++i) slots |= 1u << w.waits.item[i].slot;
   for (u32 slot = 0; slot < SLOTS; ++slot)
-    if (slots >> slot & 1) release(w, slot, 0);
+    if (slots >> slot & 1) release(w, slot, 0, freed, false);
   for (u32 number = 0; number < BLOCK_BARRIERS; ++number)
     if (w.block->barriers[number].used) check_block(*w.block, number);
 }
@@ -233,7 +317,7 @@ extern "C" void gp_break(Warp& w, u32 slot, u32 m) {
       if (held[l] == value) w.B[slot][l] &= ~leaving;
     left &= ~leaving;
   }
-  recheck(w);
+  recheck(w, BY_BREAK);
 }
 
 // control/instructions.py: _go
@@ -254,7 +338,7 @@ extern "C" i32 gp_exit(Warp& w, u32 site, u32 yes, i32 next) {
   while (known < block.exit_count && block.exits[known] != (i32)site) ++known;
   if (known == block.exit_count && known < MOST_EXITS) block.exits[block.exit_count++] = (i32)site;
   w.live &= ~yes;
-  recheck(w);
+  recheck(w, BY_EXIT);
   return PARKED;
 }
 
@@ -336,17 +420,23 @@ static void wake(Warp& w, const Worker& worker) {
   if (!w.pool.count) return;
   i32 pc = NEVER;
   for (i32 i = 0; i < w.pool.count; ++i)
-    if (w.pool.item[i].pc < pc) pc = w.pool.item[i].pc;
-  Side together = {pc, 0, 0};
+    if (!w.pool.item[i].alone && w.pool.item[i].pc < pc) pc = w.pool.item[i].pc;
+  if (pc == NEVER) {  // only groups that nobody may join
+    w.sides.add(w.pool.item[0]);
+    w.pool.remove(0);
+    return;
+  }
+  const bool joins = worker.launch->entries[pc].joins;  // a BSYNC stands there: who waits in it issues it again
+  Side together = {pc, 0, 0, false, joins};
   for (i32 i = w.pool.count - 1; i >= 0; --i) {
     const Side side = w.pool.item[i];
-    if (side.pc != pc) continue;
+    if (side.alone || side.pc != pc) continue;
     together.mask |= side.mask;
     if (side.steps > together.steps) together.steps = side.steps;
     w.pool.remove(i);
   }
   w.sides.add(together);
-  if (worker.launch->entries[pc].joins)  // a BSYNC stands there: who waits in it issues it again
+  if (joins)
     for (i32 i = 0; i < w.waits.count; ++i)
       if (w.waits.item[i].pc == pc + 1) counters_of(w, (u32)pc)[JOINED_THREADS] += bits(w.waits.item[i].mask);
 }
@@ -384,6 +474,7 @@ static i64 run_warp(Warp& w, Worker& worker, i64 slice) {
     w.mask = side.mask;
     w.wmask = quiet ? ~0u : side.mask;
     w.steps = side.steps;
+    w.pooled = side.pooled;
     const u32 lanes = bits(side.mask);
     i32 pc = side.pc;
     i64 count = 0;
@@ -406,7 +497,7 @@ static i64 run_warp(Warp& w, Worker& worker, i64 slice) {
       ++count;
       if (pc < 0) break;
       if (pc >= bound || count >= most) {
-        w.sides.add({pc, w.mask, w.steps});
+        w.sides.add({pc, w.mask, w.steps, false, false});
         break;
       }
     }

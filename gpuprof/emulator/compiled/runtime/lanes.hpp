@@ -4,12 +4,12 @@
 
 #define LANES _Pragma("GCC ivdep") for (u32 l = 0; l < 32; ++l)
 
-enum { WARP = 32, SLOTS = 17, WARPSYNC_SLOT = 16, MAX_SIDES = 72 };
+enum { WARP = 32, SLOTS = 18, WARPSYNC_SLOT = 16, GROUP_SLOT = 17, MAX_SIDES = 72 };
 
 // Counters of an instruction, in the order of compiled/counts.py.
 enum Counter {
   ISSUED, IDEAL_SECTORS, SECTORS, TAGS, WAVEFRONTS, IDEAL_WAVEFRONTS, L1_SECTORS, COPIED_SECTORS,
-  OFF, UNTAKEN, COPIES, JOINED, JOINED_THREADS, DIVERGENT, SHARED, LOCAL, COUNTERS
+  OFF, UNTAKEN, COPIES, JOINED, JOINED_THREADS, DIVERGENT, SHARED, LOCAL, PARTED, COUNTERS = 24
 };
 
 // What a translated block returns instead of a program counter.
@@ -17,7 +17,7 @@ enum { PARKED = -1, STOPPED = -2 };
 // Why a launch stopped.
 enum Fault { NONE, REPEAT_IN_NUMPY, ENDLESS, DEADLOCK, UNKNOWN_PLACE };
 
-struct Side { i32 pc; u32 mask; i64 steps; };
+struct Side { i32 pc; u32 mask; i64 steps; bool alone, pooled; };
 struct Waiting { u32 slot; i32 pc; u32 mask; i64 steps; };
 template <class T, int N>
 struct List {
@@ -46,6 +46,8 @@ struct alignas(64) Warp {
   u32 B[SLOTS][32];
   u32 restored[SLOTS];
   u32 barrier_result;
+  u32 returns[32];           // where the lanes of a WARPSYNC.COLLECTIVE go on
+  bool pooled;               // the running side came from the pool to a BSYNC
   i64 steps;                 // of the running side
   i64 turn, length;
   List<Side, MAX_SIDES> sides, pool;
@@ -104,7 +106,9 @@ u32 gp_special_word(Warp&, u32 kind);
 i32 gp_branch(Warp&, u32 site, u32 yes, i32 target, i32 next);
 i32 gp_exit(Warp&, u32 site, u32 yes, i32 next);
 i32 gp_arrive(Warp&, u32 slot, i32 next, u32 m);
-i32 gp_warpsync(Warp&, u32 mask, i32 next, u32 m);
+i32 gp_arrive_group(Warp&, i32 next, u32 m);
+void gp_set_return(Warp&, u32 place, u32 wm);
+i32 gp_end_collective(Warp&, u32 m);
 i32 gp_scatter(Warp&, u32 site, u32 m, const u32* low, const u32* high, u64 add, u64 size);
 void gp_push(Warp&, i32 pc, u32 mask);
 i32 gp_barrier(Warp&, i32 next, u32 m, u32 number, u32 threads, u32 kind, u32 value);

@@ -14,6 +14,7 @@ static i32 exponent_field(float value, i32 smallest) {
   return value == 0 ? (i32)LOWEST : exponent < smallest ? smallest : exponent;
 }
 static double cut_to_single(double value) {
+  if (absolute(value) >= 0x1p128) return copy_sign(__builtin_inf(), value);
   float nearest = (float)value;
   if (absolute((double)nearest) > absolute(value)) nearest = bits_as<float>(bits_as<u32>(nearest) - 1);
   return nearest;
@@ -39,7 +40,7 @@ static double add_block(const Matrices& x, u32 row, u32 column, u32 first, u32 c
     for (u32 k = 0; k < count; ++k) plain = plain + (double)left[k] * (double)right[k];
     return plain;
   }
-  if (top < -500) return 0;  // no term at all
+  if (top < -500) top = 0;  // no term at all
   const double scale = power_of_two(places - top), back = power_of_two(top - places);
   i64 sum = (i64)(total * scale);
   for (u32 k = 0; k < count; ++k) sum += (i64)((double)left[k] * (double)right[k] * scale);
@@ -77,12 +78,12 @@ extern "C" void gp_hmma(u32* d, const u32* a, const u32* b, const u32* c, u32 wm
         total = add_block(x, row, column, first, count, total, (i32)places);
         if (narrow) {
           const u16 half = is_nan(total) ? 0x7fff : double_to_half(total);
-          total = (double)half_to_single(half);
+          total = (double)half_to_single(half) + 0.0;
         } else {
-          total = cut_to_single(total);
+          total = cut_to_single(total) + 0.0;
         }
       }
-      result[q][l] = narrow ? (is_nan(total) ? 0x7fffu : double_to_half(total)) : bits_as<u32>((float)total);
+      result[q][l] = narrow ? (is_nan(total) ? 0x7fffu : double_to_half(total)) : is_nan(total) ? 0x7fffffffu : bits_as<u32>((float)total);
     }
   for (u32 l = 0; l < 32; ++l) {
     if (!(wm >> l & 1)) continue;
