@@ -110,9 +110,10 @@ class ChosenEngine:
     def _run_first(self, blocks: Blocks) -> Counters:
         """The first block in numpy: how long it takes decides."""
         self._decided = True
-        if not _loops(self._context) and self._numpy.batch_count(self._expected) * len(
-            self._context.program.function.instructions
-        ) < _STRAIGHT:
+        if (
+            not _loops(self._context)
+            and self._numpy.batch_count(self._expected) * len(self._context.program.function.instructions) < _STRAIGHT
+        ):
             self.note = "a short launch"
             return self._numpy.run(blocks)
         self._kept = Kept(self._context)

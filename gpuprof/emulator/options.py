@@ -2,8 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+#: Names the engine where nothing else does: auto, compiled or numpy.
+ENGINE_VARIABLE = "GPUPROF_ENGINE"
+
+
+def default_engine() -> str:
+    """The engine of the environment, else ``auto``."""
+    return os.environ.get(ENGINE_VARIABLE, "auto")
 
 
 @dataclass(frozen=True)
@@ -16,7 +25,7 @@ class EmulationOptions:
     printf_bytes: int = 1 << 20
     threads: int | None = None  #: processes that share the blocks; None: the cores of this process
     per_instruction: bool = True
-    engine: str = "auto"  #: ``compiled``, ``numpy``, or by what suits the launch
+    engine: str = field(default_factory=default_engine)  #: ``compiled``, ``numpy``, or by what suits the launch
     compiled_budget: int | None = None  #: ``budget`` for launches that the compiled engine runs; None: the same
     watched: tuple[tuple[int, int], ...] = ()  #: (address, bytes) of buffers whose coverage by a sample is estimated
     poison: int = 0xFF  #: byte that shared and local memory and unset registers begin with

@@ -193,9 +193,13 @@ def bar(decoded: Decoded, site: Site) -> Lines:
         if not is_lanes(operand):
             texts.append(word_text(operand))
             continue
-        lines.append(f"const u32* x{place}_ = R + {32 * operand.index}; const u32 n{place}_ = x{place}_[__builtin_ctz(m)];")
-        lines.append(f"for (u32 l = 0; l < 32; ++l) if ((m >> l & 1) && x{place}_[l] != n{place}_) "
-                     f"return gp_stop(w, REPEAT_IN_NUMPY, {site.index});")
+        lines.append(
+            f"const u32* x{place}_ = R + {32 * operand.index}; const u32 n{place}_ = x{place}_[__builtin_ctz(m)];"
+        )
+        lines.append(
+            f"for (u32 l = 0; l < 32; ++l) if ((m >> l & 1) && x{place}_[l] != n{place}_) "
+            f"return gp_stop(w, REPEAT_IN_NUMPY, {site.index});"
+        )
         texts.append(f"n{place}_")
     number, threads = (*texts, "0u")[0], (*texts, "~0u", "~0u")[1] if texts else "~0u"
     kind = 4 if decoded.has("ARV") else 0

@@ -101,8 +101,8 @@ class CompiledEngine:
         return counters, executed
 
     def _counters(self, counted: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> Counters:
-        counters = sum(each for each, _ in counted)
-        executed = sum(each for _, each in counted)
+        counters = np.sum([each for each, _ in counted], axis=0)
+        executed = np.sum([each for _, each in counted], axis=0)
         result = Counters.zeros(self._translation.places)
         for number, name in enumerate(COUNTERS):
             getattr(result, name)[:] = counters[:, number].tolist()

@@ -216,4 +216,4 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
     "interpolate": _polynomial,
 }
 
-__all__ = ["ARRAY_FUNCTIONS", "PRIMITIVES", "UFUNCS", "TABLE_NAMES", "apply_ufunc"]
+__all__ = ["ARRAY_FUNCTIONS", "PRIMITIVES", "TABLE_NAMES", "UFUNCS", "apply_ufunc"]

@@ -80,6 +80,10 @@ class StopRecord(ctypes.Structure):
     _fields_ = (("fault", I64), ("site", I64), ("block", I64), ("warp", I64), ("lane", I64))
 
 
+#: The arrays that the runtime points to live as long as it.
+_KEPT: list[Any] = []
+
+
 @cache
 def runtime() -> Any:
     """The runtime's library, with MUFU's tables set. Kernels' libraries find its functions by name."""
@@ -87,11 +91,10 @@ def runtime() -> Any:
     library.gp_run.restype = I64
     library.gp_run.argtypes = (POINTER, POINTER, I64, POINTER, POINTER, POINTER)
     library.gp_set_table.argtypes = (ctypes.c_int, POINTER, POINTER, POINTER, POINTER, I64)
-    library.tables = []  # the arrays live as long as the library
     for number, name in enumerate(TABLE_NAMES):
         table = interpolator(name)
         arrays = [np.ascontiguousarray(each) for each in (table.constant, table.linear, table.quadratic, table.squares)]
-        library.tables.append(arrays)
+        _KEPT.append(arrays)
         library.gp_set_table(number, *(each.ctypes.data for each in arrays), table.low_bits)
     return library
 

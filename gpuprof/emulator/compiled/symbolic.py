@@ -178,7 +178,7 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin, Symbolic):
         if to.itemsize == self.dtype.itemsize:
             if c_type(to) == c_type(self.dtype):
                 return self._like(to, self.parts, trailing=self.trailing)
-            if to.kind in "iu" and self.dtype.kind in "iu" or _HALF in (to, self.dtype):
+            if (to.kind in "iu" and self.dtype.kind in "iu") or _HALF in (to, self.dtype):
                 return self._map(to, lambda part: f"({c_type(to)}){part}")
             return self._map(to, lambda part: f"bits_as<{c_type(to)}>({part})")
         if not self.trailing:

@@ -168,7 +168,9 @@ def _segment_text(program: Program, segment: Segment, text: _Text) -> str:
         lines += _instruction_lines(program, decoded, site, text)
     if program.instructions[segment.last - 1].opcode not in ENDS:
         behind = segment.last < len(program.instructions)
-        lines.append(f"return {segment.last};" if behind else f"return gp_stop(w, REPEAT_IN_NUMPY, {segment.last - 1});")
+        lines.append(
+            f"return {segment.last};" if behind else f"return gp_stop(w, REPEAT_IN_NUMPY, {segment.last - 1});"
+        )
     body = "\n".join(f"  {line}" for line in lines if line)
     return (
         f"static i32 segment{segment.number}(Warp& w) {{\n  u32* const R = w.R; const u32 m = w.mask, wm = w.wmask; "
@@ -226,7 +228,7 @@ def _step_lines(decoded: Decoded, site: Site, text: _Text) -> list[str]:
     if opcode not in TABLE:
         raise NotCovered("no translation")
     lanes = SymbolicLanes(CODE_BASE)
-    TABLE[opcode](decoded)(lanes)  # type: ignore[arg-type]
+    TABLE[opcode](decoded)(lanes)
     if not lanes.form.stores:
         return []
     name = text.form(function_text("NAME", lanes))

@@ -27,8 +27,7 @@ Lines = list[str]
 SPECIAL = {
     name: number
     for number, name in enumerate(
-        "SR_TID.X SR_TID.Y SR_TID.Z SR_TID SR_LANEID SR_VIRTID SR_WARPID SR_EQMASK SR_LTMASK SR_LEMASK SR_GTMASK "
-        "SR_GEMASK SR_CTAID.X SR_CTAID.Y SR_CTAID.Z SR_SMEMSZ SR_CLOCKLO SR_CLOCKHI".split()
+        ["SR_TID.X", "SR_TID.Y", "SR_TID.Z", "SR_TID", "SR_LANEID", "SR_VIRTID", "SR_WARPID", "SR_EQMASK", "SR_LTMASK", "SR_LEMASK", "SR_GTMASK", "SR_GEMASK", "SR_CTAID.X", "SR_CTAID.Y", "SR_CTAID.Z", "SR_SMEMSZ", "SR_CLOCKLO", "SR_CLOCKHI"]
     )
 } | {"SR_GLOBALTIMERLO": 16, "SR_GLOBALTIMERHI": 17}
 PER_LANE = 12  #: special registers below this number differ between lanes

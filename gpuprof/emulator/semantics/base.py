@@ -128,9 +128,11 @@ def primitive(name: str) -> Callable[[Function], Function]:
     return mark
 
 
-def contiguous(value: Any) -> Any:
+def contiguous(value: NDArray[Any]) -> NDArray[Any]:
     """An array whose bytes follow each other, for views of another width."""
-    return value.contiguous() if isinstance(value, Symbolic) else np.ascontiguousarray(value)
+    if isinstance(value, Symbolic):
+        return cast("NDArray[Any]", value.contiguous())
+    return np.ascontiguousarray(value)
 
 
 @dataclass(frozen=True)

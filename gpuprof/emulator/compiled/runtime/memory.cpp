@@ -2,6 +2,9 @@
 #include "rules.hpp"
 #include <string.h>
 #include <stdlib.h>
+#ifdef __AVX2__
+#include <immintrin.h>
+#endif
 
 extern "C" {
 alignas(64) const u32 gp_zeros[4 * 32] = {0};
@@ -9,17 +12,41 @@ alignas(64) const u32 gp_zeros[4 * 32] = {0};
 
 static inline Launch const& launch_of(Warp& w) { return *w.worker->launch; }
 
+// Whether the offsets from ``line`` on are not those of a record.
+static inline bool differs(const u32* offset, u32 line, const u32* known) {
+#if defined(__AVX512F__)
+  const __m512i base = _mm512_set1_epi32((int)line);
+  const __m512i low = _mm512_sub_epi32(_mm512_load_si512(offset), base);
+  const __m512i high = _mm512_sub_epi32(_mm512_load_si512(offset + 16), base);
+  return _mm512_cmpneq_epi32_mask(low, _mm512_load_si512(known)) |
+         _mm512_cmpneq_epi32_mask(high, _mm512_load_si512(known + 16));
+#elif defined(__AVX2__)
+  const __m256i base = _mm256_set1_epi32((int)line);
+  __m256i all = _mm256_setzero_si256();
+  for (u32 l = 0; l < 32; l += 8) {
+    const __m256i here = _mm256_sub_epi32(_mm256_load_si256((const __m256i*)(offset + l)), base);
+    all = _mm256_or_si256(all, _mm256_xor_si256(here, _mm256_load_si256((const __m256i*)(known + l))));
+  }
+  return !_mm256_testz_si256(all, all);
+#else
+  u32 all = 0;
+  LANES { all |= known[l] ^ (offset[l] - line); }
+  return all != 0;
+#endif
+}
+
+#define EIGHT(X) X, X, X, X, X, X, X, X
+alignas(64) static const u32 HIGH_WORDS[32] = {EIGHT(GLOBAL_HIGH), EIGHT(GLOBAL_HIGH), EIGHT(GLOBAL_HIGH), EIGHT(GLOBAL_HIGH)};
+
 // Offsets of the enabled lanes; the others repeat the first of them. False: an address outside the 4 GiB of an arena.
 static inline bool offsets_of(u32 m, const Wide& wide, u32* offset) {
   const u32 first = first_lane(m);
   u32 bad = 0;
   if (wide.add + (1u << 23) < (1u << 24)) {  // what wraps around stands in a guard zone
     const u32 add = (u32)wide.add;
-    if (m == ~0u) {
-      LANES {
-        offset[l] = wide.low[l] + add;
-        bad |= wide.high[l] ^ GLOBAL_HIGH;
-      }
+    if (__builtin_expect(m == ~0u, 1)) {
+      LANES { offset[l] = wide.low[l] + add; }
+      return !differs(wide.high, 0, HIGH_WORDS);
     } else {
       const u32 base = wide.low[first] + add;
       LANES {
@@ -50,15 +77,14 @@ static inline void addresses_of(u32 m, const Narrow& narrow, u32* address) {
   }
 }
 
-// The record of this pattern, or a fresh one to be filled in (``valid`` 0).
-static inline Record* find_record(Warp& w, u32 site, u32 m, const u32* offset) {
-  Record* records = w.worker->records + (i64)site * RECORDS;
-  const u32 line = offset[0] & ~127u;
-  for (u32 way = 0; way < RECORDS; ++way) {
-    Record& record = records[way];
-    u32 differs = record.mask ^ m;
-    LANES { differs |= record.offset[l] ^ (offset[l] - line); }
-    if (!differs && record.valid) return &record;
+// The record of this pattern, or a fresh one to be filled in (``add[ISSUED]`` 0).
+static __attribute__((noinline)) Record* find_older(Record* records, u32 m, const u32* offset, u32 line) {
+  for (u32 way = 1; way < RECORDS; ++way) {
+    if (records[way].mask != m || !records[way].valid || differs(offset, line, records[way].offset)) continue;
+    const Record found = records[way];
+    records[way] = records[way - 1];
+    records[way - 1] = found;
+    return records + way - 1;
   }
   for (u32 way = RECORDS - 1; way > 0; --way) records[way] = records[way - 1];
   Record& record = records[0];
@@ -68,9 +94,15 @@ static inline Record* find_record(Warp& w, u32 site, u32 m, const u32* offset) {
   LANES { record.offset[l] = offset[l] - line; }
   return &record;
 }
+static inline Record* find_record(Warp& w, u32 site, u32 m, const u32* offset) {
+  Record* records = w.worker->records + (i64)site * RECORDS;
+  const u32 line = offset[0] & ~127u;
+  if (__builtin_expect(records->mask == m && records->valid && !differs(offset, line, records->offset), 1)) return records;
+  return find_older(records, m, offset, line);
+}
 
 // Fills in where the pattern reaches and its shape. False: an enabled lane is misaligned.
-static bool learn_shape(Record& record, u32 m, const u32* offset, u32 width) {
+static __attribute__((noinline)) bool learn_shape(Record& record, u32 m, const u32* offset, u32 width) {
   const u32 line = offset[0] & ~127u;
   u32 misaligned = 0, low = ~0u, high = 0, steps = 0, moves = 0;
   for (u32 l = 0; l < 32; ++l) {
@@ -83,12 +115,21 @@ static bool learn_shape(Record& record, u32 m, const u32* offset, u32 width) {
   if (misaligned) return false;
   record.least = (i32)(low - line);
   record.most = (i32)(high - line);
-  record.shape = !moves ? SAME : !steps && m == ~0u ? CONTIGUOUS : ANY_SHAPE;
+  record.shape = !moves ? SAME : !steps && m == ~0u ? CONTIGUOUS : GROUPED;
+  for (u32 group = 0; group < 4; ++group) {
+    u32 apart = 0, moving = 0;
+    for (u32 l = 8 * group; l < 8 * group + 8; ++l) {
+      apart |= offset[l] ^ (offset[8 * group] + (l - 8 * group) * width);
+      moving |= offset[l] ^ offset[8 * group];
+    }
+    record.groups[group] = !moving ? SAME : !apart ? CONTIGUOUS : ANY_SHAPE;
+    if (moving && apart && record.shape == GROUPED) record.shape = ANY_SHAPE;
+  }
   record.valid = (i64)low - (i64)line == record.least && (i64)high - (i64)line == record.most;
   return true;
 }
 
-static bool owned_by_lanes(const Launch& launch, const u32* offset, u32 width) {
+static __attribute__((noinline)) bool owned_by_lanes(const Launch& launch, const u32* offset, u32 width) {
   for (u32 l = 0; l < 32; ++l) {
     i64 low = 0, high = launch.regions;
     while (low < high) {
@@ -100,9 +141,8 @@ static bool owned_by_lanes(const Launch& launch, const u32* offset, u32 width) {
   return true;
 }
 
-static bool owned(Warp& w, u32 site, i64 low, i64 high, const u32* offset, u32 width) {
+static __attribute__((noinline)) bool find_owner(Warp& w, u32 site, i64 low, i64 high, const u32* offset, u32 width) {
   Owned& last = w.worker->owned[site];
-  if (low >= last.start && high + width <= last.end) return true;
   const Launch& launch = launch_of(w);
   for (i64 i = 0; i < launch.regions; ++i)
     if (low >= launch.starts[i] && high + width <= launch.ends[i]) {
@@ -112,24 +152,35 @@ static bool owned(Warp& w, u32 site, i64 low, i64 high, const u32* offset, u32 w
   return owned_by_lanes(launch, offset, width);
 }
 
+static inline bool owned(Warp& w, u32 site, i64 low, i64 high, const u32* offset, u32 width) {
+  const Owned& last = w.worker->owned[site];
+  if (__builtin_expect(low >= last.start && high + width <= last.end, 1)) return true;
+  return find_owner(w, site, low, high, offset, width);
+}
+
 static inline void add_counts(Warp& w, u32 site, const Record& record) {
   i64* counters = counters_of(w, site);
   for (u32 i = 0; i < 8; ++i) counters[i] += record.add[i];
 }
 
+static __attribute__((noinline)) bool learn_global(Warp& w, u32 site, u32 m, u32 width, const u32* offset, bool atomic,
+                                                   Record* record) {
+  if (!learn_shape(*record, m, offset, width)) return stop_here(w, REPEAT_IN_NUMPY, site);
+  record->add[ISSUED] = 1;
+  record->add[IDEAL_SECTORS] = (bits(m) * width + 31) / 32;
+  record->add[SECTORS] = count_shifted(offset, 5);
+  record->add[TAGS] = count_shifted(offset, 7);
+  if (atomic) record->add[L1_SECTORS] = serial_sectors(offset, m);
+  return true;
+}
+
 // memory/addresses.py GlobalPlace and global_access.py GlobalCount: offsets, checked and counted; null: a fault.
-static inline const Record* enter_global(Warp& w, u32 site, u32 m, const Wide& wide, u32 width, u32* offset,
-                                         bool atomic) {
+static inline __attribute__((always_inline)) const Record* enter_global(Warp& w, u32 site, u32 m, const Wide& wide,
+                                                                        u32 width, u32* offset, bool atomic) {
   if (__builtin_expect(!offsets_of(m, wide, offset), 0)) return stop_here(w, REPEAT_IN_NUMPY, site), nullptr;
   Record* record = find_record(w, site, m, offset);
-  if (__builtin_expect(!record->mask || !record->add[ISSUED], 0)) {
-    if (!learn_shape(*record, m, offset, width)) return stop_here(w, REPEAT_IN_NUMPY, site), nullptr;
-    record->add[ISSUED] = 1;
-    record->add[IDEAL_SECTORS] = (bits(m) * width + 31) / 32;
-    record->add[SECTORS] = count_shifted(offset, 5);
-    record->add[TAGS] = count_shifted(offset, 7);
-    if (atomic) record->add[L1_SECTORS] = serial_sectors(offset, m);
-  }
+  if (__builtin_expect(!record->add[ISSUED], 0))
+    if (!learn_global(w, site, m, width, offset, atomic, record)) return nullptr;
   const i64 line = offset[0] & ~127u;
   if (__builtin_expect(record->valid, 1)) {
     if (__builtin_expect(!owned(w, site, line + record->least, line + record->most, offset, width), 0))
@@ -175,11 +226,58 @@ static inline void gather_words(u32* data, const u8* memory, const u32* offset, 
   const u32* cells = (const u32*)memory;
   for (u32 step = 0; step < words; ++step) {
     u32* part = data + 32 * step;
+#ifdef __AVX512F__
+    if (wm == ~0u) {
+      for (u32 l = 0; l < 32; l += 16) {
+        const __m512i place = _mm512_srli_epi32(_mm512_load_si512(offset + l), 2);
+        _mm512_store_si512(part + l, _mm512_i32gather_epi32(place, cells + step, 4));
+      }
+      continue;
+    }
+#endif
     if (wm == ~0u) {
       LANES { part[l] = cells[(offset[l] >> 2) + step]; }
     } else {
       LANES { part[l] = (wm >> l & 1u) ? cells[(offset[l] >> 2) + step] : part[l]; }
     }
+  }
+}
+// All lanes of words whose pattern is known: broadcast or copied by eight lanes where it allows that.
+static inline void load_pattern(u32* data, const u8* memory, const u32* offset, const Record& record, u32 words) {
+  if (record.shape == CONTIGUOUS && words == 1) {
+    memcpy(data, memory + offset[0], 128);
+  } else if (record.shape == SAME) {
+    for (u32 step = 0; step < words; ++step) {
+      u32 value;
+      u32* part = data + 32 * step;
+      memcpy(&value, memory + offset[0] + 4 * step, 4);
+      LANES { part[l] = value; }
+    }
+  } else if (record.shape == GROUPED || record.shape == CONTIGUOUS) {
+    for (u32 group = 0; group < 4; ++group) {
+      const u32* from = (const u32*)(memory + offset[8 * group]);
+      u32* to = data + 8 * group;
+      if (record.groups[group] == SAME) {
+        for (u32 step = 0; step < words; ++step) {
+          const u32 value = from[step];
+          for (u32 l = 0; l < 8; ++l) to[32 * step + l] = value;
+        }
+      } else if (words == 1) {
+        memcpy(to, from, 32);
+      } else if (words == 2) {
+        u32 pair[16];
+        memcpy(pair, from, 64);
+        for (u32 l = 0; l < 8; ++l) to[l] = pair[2 * l];
+        for (u32 l = 0; l < 8; ++l) to[32 + l] = pair[2 * l + 1];
+      } else {
+        u32 four[32];
+        memcpy(four, from, 128);
+        for (u32 step = 0; step < 4; ++step)
+          for (u32 l = 0; l < 8; ++l) to[32 * step + l] = four[4 * l + step];
+      }
+    }
+  } else {
+    gather_words(data, memory, offset, ~0u, words);
   }
 }
 static inline void load_any(u32* data, const u8* memory, const u32* offset, u32 wm, u32 width, u32 sign) {
@@ -214,19 +312,15 @@ extern "C" bool gp_ldg4(Warp& w, u32 site, u32 m, u32 wm, u32* data, const Wide&
   const Record* record = enter_global(w, site, m, wide, 4, offset, false);
   if (!record) return false;
   const u8* memory = launch_of(w).arena;
-  if (wm == ~0u && m == ~0u) {
-    if (record->shape == CONTIGUOUS) {
-      memcpy(data, memory + offset[0], 128);
-      return true;
-    }
-    if (record->shape == SAME) {
-      u32 value;
-      memcpy(&value, memory + offset[0], 4);
-      LANES { data[l] = value; }
-      return true;
-    }
+  if (__builtin_expect(wm == ~0u && m == ~0u, 1)) {
+    load_pattern(data, memory, offset, *record, 1);
+    return true;
   }
-  if (wm & ~m) read_ended(w, m, data, wide, 4, 0);
+  if (wm & ~m) {
+    u32 ended[32];
+    read_ended(w, m, ended, wide, 4, 0);
+    LANES { data[l] = ((wm & ~m) >> l & 1u) ? ended[l] : data[l]; }
+  }
   gather_words(data, memory, offset, wm & m, 1);
   return true;
 }
@@ -235,6 +329,10 @@ extern "C" bool gp_load_global(Warp& w, u32 site, u32 m, u32 wm, u32* data, cons
   alignas(64) u32 offset[32];
   const Record* record = enter_global(w, site, m, wide, width, offset, false);
   if (!record) return false;
+  if (wm == ~0u && m == ~0u && width > 4) {
+    load_pattern(data, launch_of(w).arena, offset, *record, width / 4);
+    return true;
+  }
   if (wm & ~m) {  // the registers of the address may be among those that are written
     u32 ended[4 * 32];
     read_ended(w, m, ended, wide, width, sign);
@@ -267,10 +365,10 @@ static inline bool in_shared(Warp& w, u32 address, u32 width) {
 }
 
 // memory/shared_access.py: SharedPlaces. ``rule``: 0 load, 1 store, 2 atomic, 3 compare and swap, 4 spin, 5.. matrices
-static inline const Record* enter_shared(Warp& w, u32 site, u32 m, const u32* address, u32 width, u32 rule) {
-  Record* record = find_record(w, site, m, address);
-  if (__builtin_expect(!record->add[ISSUED], 0)) {
-    if (!learn_shape(*record, m, address, width)) return stop_here(w, REPEAT_IN_NUMPY, site), nullptr;
+static __attribute__((noinline)) bool learn_shared(Warp& w, u32 site, u32 m, const u32* address, u32 width, u32 rule,
+                                                   Record* record) {
+  {
+    if (!learn_shape(*record, m, address, width)) return stop_here(w, REPEAT_IN_NUMPY, site);
     u32 passes = 0, ideal = ideal_wavefronts(m, width);
     if (rule == 0) passes = load_wavefronts(address, m, width);
     if (rule == 1) passes = store_wavefronts(address, m, width);
@@ -285,6 +383,13 @@ static inline const Record* enter_shared(Warp& w, u32 site, u32 m, const u32* ad
     record->add[WAVEFRONTS] = passes;
     record->add[IDEAL_WAVEFRONTS] = ideal;
   }
+  return true;
+}
+static inline __attribute__((always_inline)) const Record* enter_shared(Warp& w, u32 site, u32 m, const u32* address,
+                                                                        u32 width, u32 rule) {
+  Record* record = find_record(w, site, m, address);
+  if (__builtin_expect(!record->add[ISSUED], 0))
+    if (!learn_shared(w, site, m, address, width, rule, record)) return nullptr;
   const i64 limit = w.block->shared_bytes, line = address[0] & ~127u;
   bool inside = true;
   if (record->valid)
@@ -303,17 +408,8 @@ extern "C" bool gp_load_shared(Warp& w, u32 site, u32 m, u32 wm, u32* data, cons
   if (!record) return false;
   add_counts(w, site, *record);
   const u8* memory = w.block->shared;
-  if (wm == ~0u && record->shape == SAME && width >= 4) {
-    for (u32 step = 0; step < width / 4; ++step) {
-      u32 value;
-      memcpy(&value, memory + address[0] + 4 * step, 4);
-      u32* part = data + 32 * step;
-      LANES { part[l] = value; }
-    }
-    return true;
-  }
-  if (wm == ~0u && width == 4 && record->shape == CONTIGUOUS) {
-    memcpy(data, memory + address[0], 128);
+  if (__builtin_expect(wm == ~0u && width >= 4, 1)) {
+    load_pattern(data, memory, address, *record, width / 4);
     return true;
   }
   load_any(data, memory, address, wm, width, sign);

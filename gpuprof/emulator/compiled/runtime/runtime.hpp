@@ -33,9 +33,11 @@ struct alignas(64) Record {
   i64 add[8];
   u32 mask, valid;
   i32 least, most;
-  u32 shape, pad[11];
+  u32 shape;
+  u8 groups[4];  // the shape of each eight lanes
+  u32 pad[10];
 };
-enum Shape { ANY_SHAPE, CONTIGUOUS, SAME };
+enum Shape { ANY_SHAPE, CONTIGUOUS, SAME, GROUPED };
 
 struct Owned { i64 start, end; };
 
