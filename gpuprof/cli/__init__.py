@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import click
 
-import gpuprof
 from gpuprof.errors import GpuprofError
+from gpuprof.version import __version__
 
 #: command -> (module of gpuprof.cli, one line of help). The function in the module is called ``command``.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -62,7 +62,7 @@ class LazyGroup(click.Group):
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(gpuprof.__version__, prog_name="gpuprof")
+@click.version_option(__version__, prog_name="gpuprof")
 def cli() -> None:
     """Compile, check, time and explain CUDA kernels.
 

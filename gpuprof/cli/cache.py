@@ -14,7 +14,7 @@ _KINDS = {
     "sass": "disassembly",
     "facts": "what was read from machine code",
     "versions": "tool versions",
-    "links": "stand-ins for odd folder names",
+    "links": "links for folder names with special characters",
 }
 
 

@@ -54,7 +54,9 @@ def command(
     undecided = unjudged(comparison, thresholds)
     for threshold in undecided:
         hint = "" if allow_undecided else "; --allow-undecided lets that pass"
-        click.echo(f"--fail-on '{threshold.text}': no variant has such a value, so nothing was judged{hint}", err=True)
+        click.echo(
+            f"--fail-on '{threshold.text}': no variant has this value; the condition was not evaluated{hint}", err=True
+        )
     if failed:
         sys.exit(1)
     if undecided and not allow_undecided:

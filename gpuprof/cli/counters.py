@@ -32,7 +32,9 @@ SOURCES = ("emulated", "ncu")
 @click.option("--arch", metavar="ARCH", help="sm_89, 8.9, native ...  [default: the GPU's, else sm_89]")
 @click.option("--set", "overrides", multiple=True, metavar="NAME=VALUE", help="Replace a size or parameter.")
 @click.option("--emulate-budget", metavar="N", help="Thread instructions per emulated launch, or all (also 0).")
-@click.option("--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="A CUDA toolkit.")
+@click.option(
+    "--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="CUDA toolkit directory."
+)
 @click.option("--ccbin", metavar="PROGRAM", help="Host compiler for nvcc.")
 @export_options("json", "csv", "markdown")
 def command(config: str, **flags: Any) -> None:

@@ -23,7 +23,7 @@ _OPTIONS = (
         metavar="[SET]",
         help="Collect with Nsight Compute: basic, memory, compute, stalls, exact, full, or metrics by name.",
     ),
-    click.option("--ncu-section", "ncu_sections", multiple=True, metavar="NAME", help="Also a section of ncu's."),
+    click.option("--ncu-section", "ncu_sections", multiple=True, metavar="NAME", help="Additional ncu section."),
     click.option(
         "--ncu-report",
         type=click.Path(dir_okay=False),

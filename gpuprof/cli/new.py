@@ -78,7 +78,7 @@ def write_starter(name: str, folder: Path) -> tuple[Path, Path]:
     from gpuprof.errors import UsageError
 
     if not _NAME.fullmatch(name):
-        raise UsageError(f"'{name}' is no name: letters, digits, _ and -, beginning with a letter")
+        raise UsageError(f"'{name}' is not a valid name: use letters, digits, _ and -, beginning with a letter")
     source, config = folder / f"{name}.cu", folder / f"{name}.yaml"
     present = [path.name for path in (source, config) if path.exists()]
     if present:

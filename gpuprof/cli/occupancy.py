@@ -120,7 +120,7 @@ class _Built:
 
 def _build(kernel: str, arch: str, defines: tuple[str, ...], cuda_home: Path | None, ccbin: str | None) -> _Built:
     """Registers and static shared memory of a kernel, from a build (cached like any other)."""
-    from gpuprof.cli.kernel_target import find_target, read_defines
+    from gpuprof.targets.kernel import find_target, read_defines
     from gpuprof.toolchain import find_tools
     from gpuprof.toolchain.build import Builder
     from gpuprof.toolchain.elf import read_cubin

@@ -12,7 +12,9 @@ import click
 @click.option("--device", default="gpu:0", metavar="DEVICE", show_default=True, help="Which GPU.")
 @click.option("--stored", is_flag=True, help="Show what is kept; measure nothing.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON.")
-@click.option("--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="A CUDA toolkit.")
+@click.option(
+    "--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="CUDA toolkit directory."
+)
 @click.option("--ccbin", metavar="PROGRAM", help="Host compiler for nvcc.")
 def command(device: str, stored: bool, as_json: bool, cuda_home: Path | None, ccbin: str | None) -> None:
     """Measure this GPU's FP32, tensor and DRAM ceilings, and keep them for '% of peak'."""

@@ -34,9 +34,9 @@ def command(
     gpuprof ptx micro_gemm_4x4
     gpuprof ptx gemm_tiled --kernel "gemm_tiled_kernel<float, 16>" --arch sm_90
     """
-    from gpuprof.cli.kernel_target import find_target, read_defines
     from gpuprof.device.choice import resolve_arch
     from gpuprof.errors import KernelNotFoundError, UsageError
+    from gpuprof.targets.kernel import find_target, read_defines
     from gpuprof.toolchain import find_tools
     from gpuprof.toolchain.build import Builder
     from gpuprof.toolchain.model import BuildRequest

@@ -31,11 +31,11 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
 @click.option("--iters", type=click.IntRange(1), help="Samples per variant  [default: the YAML's, else by noise]")
 @click.option("--warm", is_flag=True, help="Time back to back instead of with a flushed L2 (cold).")
 @click.option("--batch", type=click.IntRange(1), default=1, help="Launches per sample, for kernels under 10 us.")
-@click.option("--min-time", type=click.FloatRange(0), default=0.1, help="Seconds of kernel time before noise may stop.")
+@click.option("--min-time", type=click.FloatRange(0), default=0.1, help="Minimum seconds of kernel time per variant.")
 @click.option("--max-noise", type=click.FloatRange(0), default=0.5, help="Relative standard deviation, in percent.")
 @click.option("--timeout", type=click.FloatRange(0), default=15.0, help="Seconds of timing per variant at most.")
-@click.option("--seeds", type=click.IntRange(1), default=1, help="Check with so many seeds of random inputs.")
-@click.option("--json", "json_file", type=_FILE, metavar="FILE", help="Write the run as JSON, as its rows end.")
+@click.option("--seeds", type=click.IntRange(1), default=1, help="Number of random input seeds to check.")
+@click.option("--json", "json_file", type=_FILE, metavar="FILE", help="Write the run as JSON, updated after each row.")
 @click.option("--csv", "csv_file", type=_FILE, metavar="FILE", help="Write the table as CSV.")
 @click.option("--markdown", "markdown_file", type=_FILE, metavar="FILE", help="Write the table as Markdown.")
 @click.option("--html", "html_file", type=_FILE, metavar="FILE", help="Write the run as one HTML page.")
@@ -50,10 +50,12 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
 @click.option("--history", type=click.Path(dir_okay=False), metavar="FILE", help="Store the run in this database.")
 @click.option("--save-outputs", type=click.Path(file_okay=False), metavar="DIR", help="Write every output as .npy.")
 @click.option("--emulate-budget", metavar="N", help="Thread instructions per emulated launch, or 'all'  [default: 1e8]")
-@click.option("--emulate-limit", type=click.IntRange(1), help="Instructions per warp that are called endless.")
-@click.option("--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="A CUDA toolkit.")
+@click.option("--emulate-limit", type=click.IntRange(1), help="Instruction limit per warp (endless-loop guard).")
+@click.option(
+    "--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="CUDA toolkit directory."
+)
 @click.option("--ccbin", metavar="PROGRAM", help="Host compiler for nvcc.")
-@click.option("--jobs", type=click.IntRange(1), help="nvcc processes at once  [default: the cores]")
+@click.option("--jobs", type=click.IntRange(1), help="nvcc processes at once  [default: CPU count]")
 @click.option("--build-timeout", type=click.FloatRange(0), default=300.0, help="Seconds per nvcc process.")
 @click.option("--launch-timeout", type=click.FloatRange(0), help="Seconds per launch  [default: 30; emulated 600]")
 def command(config: str, **flags: Any) -> None:
@@ -217,7 +219,7 @@ def _print(run: Run, flags: Mapping[str, Any], said: Collection[str]) -> None:
 
 
 def exit_code(run: Run, *, check: bool) -> int:
-    """The process's exit code for a run, as DESIGN.md gives them."""
+    """The process's exit code for a run, see ``gpuprof run --help``."""
     from gpuprof.results.model import Status
 
     if not run.complete:

@@ -13,9 +13,9 @@ from gpuprof.errors import UsageError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gpuprof.cli.sass_target import Request, Subject
     from gpuprof.report.sass.listing import ListingOptions
     from gpuprof.sass.analysis import Analysis
+    from gpuprof.targets.machine_code import Request, Subject
 
 _MOST_OVERVIEW_ROWS = 40
 
@@ -42,7 +42,7 @@ class _View:
 @click.option("--loop", type=click.IntRange(1), metavar="N", help="List loop N.")
 @click.option("--grep", metavar="PATTERN", help="List only instructions that match, of the whole kernel.")
 @click.option("--source/--no-source", default=False, help="CUDA lines between the instructions.")
-@click.option("--hex", "with_hex", is_flag=True, help="The encodings behind the instructions.")
+@click.option("--hex", "with_hex", is_flag=True, help="Show each instruction's encoding.")
 @click.option(
     "--control/--no-control", default=True, help="Control bits: scoreboards, yield, stall.", show_default=True
 )
@@ -55,7 +55,9 @@ class _View:
     "folder of another CUDA toolkit.",
 )
 @click.option("--json", "as_json", is_flag=True, help="All of it as JSON on stdout (with --all the listing too).")
-@click.option("--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="A CUDA toolkit.")
+@click.option(
+    "--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="CUDA toolkit directory."
+)
 @click.option("--ccbin", metavar="PROGRAM", help="Host compiler for nvcc.")
 def command(target: str, **flags: Any) -> None:
     """Show what the compiler made of a kernel: loops, the FFMA stream, predication, findings, and the hottest loop.
@@ -70,7 +72,7 @@ def command(target: str, **flags: Any) -> None:
     The listing's control bits read B012345:R0:W0:Y:S04: scoreboards awaited, the scoreboard that a read or a write
     sets, Y when the scheduler may switch warps, and the stall count in cycles.
     """
-    from gpuprof.cli.sass_target import holds_many, other_side, resolve
+    from gpuprof.targets.machine_code import holds_many, other_side, resolve
 
     request = _request(target, flags)
     view = _view(flags)
@@ -89,9 +91,9 @@ def command(target: str, **flags: Any) -> None:
 
 
 def _request(target: str, flags: dict[str, Any]) -> Request:
-    from gpuprof.cli.kernel_target import read_defines
     from gpuprof.cli.occupancy import parse_block
-    from gpuprof.cli.sass_target import Request
+    from gpuprof.targets.kernel import read_defines
+    from gpuprof.targets.machine_code import Request
 
     return Request(
         target=target,
@@ -133,9 +135,9 @@ def _analyse(subject: Subject, *, live: bool) -> Analysis:
 
 
 def _print_kernel(subject: Subject, analysis: Analysis, view: _View) -> None:
-    from gpuprof.cli.sass_target import head_of
     from gpuprof.report.console import make_console
     from gpuprof.report.sass.kernel import print_analysis, print_listing
+    from gpuprof.targets.machine_code import head_of
 
     console = make_console()
     title, indices = _part(analysis, view)
@@ -163,8 +165,8 @@ def _part(analysis: Analysis, view: _View) -> tuple[str, Sequence[int]]:
 def _data(subject: Subject, analysis: Analysis, *, listing: bool) -> dict[str, object]:
     from dataclasses import asdict
 
-    from gpuprof.cli.sass_target import head_of
     from gpuprof.sass.as_json import analysis_data
+    from gpuprof.targets.machine_code import head_of
 
     head = asdict(head_of(subject))
     return {**head, "block": subject.block, **analysis_data(analysis, listing=listing)}
@@ -180,7 +182,7 @@ def _overview(request: Request, *, as_json: bool) -> Subject | None:
     """Print a row per kernel of a file that holds many, one at a time in memory; a lone kernel is returned instead."""
     from itertools import chain, islice
 
-    from gpuprof.cli.sass_target import subjects
+    from gpuprof.targets.machine_code import subjects
 
     unreadable: list[str] = []
     found = subjects(request, unreadable)
@@ -211,10 +213,10 @@ def _print_rows(name: str, subjects: Iterable[Subject], unreadable: Sequence[str
 
 
 def _print_difference(first: Subject, second: Subject, view: _View, *, as_json: bool) -> None:
-    from gpuprof.cli.sass_target import head_of
     from gpuprof.report.console import make_console
     from gpuprof.report.sass.diff import difference_data, print_difference
     from gpuprof.sass.diff import compare_code
+    from gpuprof.targets.machine_code import head_of
 
     ours, theirs = _analyse(first, live=False), _analyse(second, live=False)
     difference = compare_code(ours, theirs)

@@ -60,6 +60,14 @@ class EmulatedDevice:
         self._addresses[handle.identifier] = (address, nbytes)
         return handle
 
+    def name(self, handle: Handle, name: str, dtype: str, shape: tuple[int, ...]) -> None:
+        """What messages call a buffer and its elements."""
+        import numpy as np
+
+        from gpuprof.emulator.memory.arena import ArrayName
+
+        self._arena.names[self._address(handle)] = ArrayName(name, np.dtype(dtype).itemsize, shape)
+
     def free(self, handle: Handle) -> None:
         self._arena.free(self._address(handle))
         del self._addresses[handle.identifier]
@@ -177,7 +185,7 @@ def _launch_counters(image: KernelImage, report: EmulationReport) -> LaunchCount
     per_instruction = []
     for each in report.per_instruction:
         instruction = instructions[each.address // INSTRUCTION_BYTES]
-        source = instruction.source
+        source = instruction.source.of_user if instruction.source else None
         per_instruction.append(
             InstructionCounters(
                 address=instruction.address,

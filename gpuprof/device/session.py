@@ -53,6 +53,15 @@ class GuardedDevice(Protocol):
 
 
 @runtime_checkable
+class NamingDevice(Protocol):
+    """A device whose messages name buffers."""
+
+    def name(self, handle: Handle, name: str, dtype: str, shape: tuple[int, ...]) -> None:
+        """What to call a buffer and its elements."""
+        ...
+
+
+@runtime_checkable
 class PiecewiseDevice(Protocol):
     """A device whose memory can be looked at without making a host copy of all of it."""
 
@@ -119,6 +128,8 @@ class Session:
         for spec in job.buffers:
             key = self._key(job, spec)
             handle = self._allocated(key, spec.nbytes)
+            if isinstance(self.device, NamingDevice):
+                self.device.name(handle, spec.name, spec.dtype, spec.shape)
             if spec.file is None:
                 self.device.poison(handle, poison)
             elif key in self._stale or not spec.is_input:

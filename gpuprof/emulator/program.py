@@ -17,7 +17,7 @@ import numpy as np
 
 from gpuprof.emulator.contract import Step
 from gpuprof.emulator.control.barriers import Batch, Fragment
-from gpuprof.emulator.control.instructions import STEPS, TERMINATORS, Terminator
+from gpuprof.emulator.control.instructions import STEPS, TERMINATORS, Terminator, wait_for_phase
 from gpuprof.emulator.memory import (
     async_copy,
     atomics,
@@ -27,6 +27,7 @@ from gpuprof.emulator.memory import (
     local_access,
     shared_access,
     shared_atomics,
+    transaction_barriers,
 )
 from gpuprof.emulator.modifiers import check_modifiers
 from gpuprof.emulator.semantics.base import TABLE, Decoded, NotCovered
@@ -60,6 +61,7 @@ _ACCESSES: dict[tuple[Space, Access], Binder] = {
     (Space.SHARED, Access.LOAD): shared_access.load,
     (Space.SHARED, Access.STORE): shared_access.store,
     (Space.SHARED, Access.MATRIX_LOAD): shared_access.load_matrix,
+    (Space.SHARED, Access.MATRIX_STORE): shared_access.store_matrix,
     (Space.SHARED, Access.ATOMIC): shared_atomics.shared,
     (Space.LOCAL, Access.LOAD): local_access.load,
     (Space.LOCAL, Access.STORE): local_access.store,
@@ -85,6 +87,9 @@ ENGINE: dict[str, Binder] = {
     "S2UR": special.read_special,
     "CS2R": special.read_special,
     "CS2UR": special.read_special,
+    "SYNCS": transaction_barriers.bind,
+    "ARRIVES": transaction_barriers.copies_arrive,
+    "UBLKCP": transaction_barriers.bulk_copy,
     "R2UR": special.to_uniform,
     "ELECT": special.elect,
 }
@@ -193,7 +198,7 @@ class Program:
             opcode = self.instructions[index].opcode
             if opcode == "BAR" and index != first:  # a part of a batch stops before it
                 return Run(first, tuple(steps), None, index * INSTRUCTION_BYTES)
-            if opcode in TERMINATORS:
+            if ends_run(self.instructions[index]):
                 return Run(first, tuple(steps), self._terminator(index), (index + 1) * INSTRUCTION_BYTES)
             steps.append(self._step(index))
             index += 1
@@ -224,7 +229,7 @@ class Program:
         """Why an instruction cannot be executed, or None when it can."""
         decoded, site = self._site(index)
         try:
-            if decoded.instruction.opcode in TERMINATORS:
+            if ends_run(decoded.instruction):
                 bind_terminator(decoded, site)
             else:
                 bind_step(decoded, site)
@@ -284,7 +289,16 @@ def _describe(reason: BaseException) -> str:
 def bind_terminator(decoded: Decoded, site: Site) -> Terminator:
     """What executes an instruction that ends a straight run; raises NotCovered."""
     check_modifiers(decoded)
+    if decoded.instruction.opcode == "SYNCS":
+        return wait_for_phase(decoded, site)
     return TERMINATORS[decoded.instruction.opcode](decoded, site)
+
+
+def ends_run(instruction: Instruction) -> bool:
+    """Whether the instruction may send lanes elsewhere, or make them wait."""
+    if instruction.opcode == "SYNCS":
+        return transaction_barriers.is_wait(instruction.modifiers, instruction.predicate is not None)
+    return instruction.opcode in TERMINATORS
 
 
 def bind_step(decoded: Decoded, site: Site) -> Step:

@@ -9,6 +9,7 @@ import numpy as np
 from gpuprof.errors import ExpressionError
 from gpuprof.experiment.model import Argument, BufferArgument, HostStep, KernelStep, Number, ScalarArgument, Variant
 from gpuprof.isa.constant_bank import Parameter
+from gpuprof.isa.parameter_type import ParameterType
 
 POINTER_BYTES = 8
 _WIDER = {8: ("int64", "float64"), 4: ("int32", "float32"), 2: ("int16", "float16"), 1: ("int8", "int8")}
@@ -19,13 +20,14 @@ def scalar_argument(value: Number, dtype: str | None = None) -> ScalarArgument:
 
     Raises ExpressionError where the dtype cannot hold the value.
     """
+    given = dtype is not None
     if dtype is None:
         dtype = "bool" if isinstance(value, bool) else "int32" if isinstance(value, int) else "float32"
     kind = np.dtype(dtype).kind
     if kind in "iu":
         if isinstance(value, float):
             if not value.is_integer():
-                raise ExpressionError(f"{value} is no {dtype}")
+                raise ExpressionError(f"{value} is not a valid {dtype}")
             value = int(value)
         limits = np.iinfo(dtype)
         if not limits.min <= value <= limits.max:
@@ -33,7 +35,7 @@ def scalar_argument(value: Number, dtype: str | None = None) -> ScalarArgument:
                 f"{value} is outside {dtype}'s {limits.min} to {limits.max}; "
                 f"write {{value: ..., dtype: {'int64' if abs(value) < 1 << 63 else 'uint64'}}} if the kernel takes one"
             )
-    return ScalarArgument(value, dtype)
+    return ScalarArgument(value, dtype, given)
 
 
 def pack_scalar(argument: ScalarArgument) -> bytes:
@@ -55,10 +57,86 @@ def describe_argument(variant: Variant, argument: Argument) -> str:
     return f"{argument.value} ({argument.dtype}, {size} byte{'s' if size != 1 else ''})"
 
 
-def check_arguments(variant: Variant, step: KernelStep | HostStep, parameters: Sequence[Parameter]) -> list[str]:
+def fitted(argument: Argument, wanted: ParameterType | None) -> Argument:
+    """The argument in the type of its parameter, where the YAML leaves the type open and the value allows it.
+
+    A whole number becomes any number; one with a fraction another floating-point number.
+    """
+    if isinstance(argument, BufferArgument) or argument.given or wanted is None or wanted.is_pointer:
+        return argument
+    dtype = wanted.scalar
+    if dtype is None or dtype == argument.dtype or dtype not in _FITTING:
+        return argument
+    if dtype in _FLOATS:
+        return ScalarArgument(float(argument.value), dtype)
+    whole = isinstance(argument.value, int)
+    if dtype == "bool":
+        return ScalarArgument(bool(argument.value), dtype) if argument.value in (0, 1) and whole else argument
+    limits = np.iinfo(dtype)
+    fits = whole and limits.min <= argument.value <= limits.max
+    return ScalarArgument(int(argument.value), dtype) if fits else argument
+
+
+def type_mistake(variant: Variant, argument: Argument, wanted: ParameterType | None) -> str | None:
+    """What is wrong with an argument's type, in both types' words; None where it fits or nothing is known."""
+    if wanted is None:
+        return None
+    if isinstance(argument, BufferArgument):
+        if not wanted.is_pointer:
+            return f"a pointer, and the kernel's parameter is {wanted.name}" if wanted.scalar else None
+        element = wanted.scalar
+        dtype = variant.buffers[argument.buffer].dtype if argument.buffer in variant.buffers else None
+        if element is None or dtype is None or _may_stand_for(dtype, element):
+            return None
+        repair = f"; give {argument.buffer} dtype {element}" if element in _FITTING else ""
+        return f"{dtype}*, and the kernel's parameter is {wanted.name}{repair}"
+    if wanted.is_pointer:
+        return f"a {argument.dtype}, and the kernel's parameter is {wanted.name}: it takes a buffer there"
+    dtype = wanted.scalar
+    if dtype is None or _alike(argument.dtype, dtype):
+        return None
+    if dtype not in _FITTING:
+        return f"{argument.dtype}, and the kernel's parameter is {wanted.name}"
+    whole = isinstance(argument.value, int) or float(argument.value).is_integer()
+    value = int(argument.value) if dtype not in _FLOATS and whole else argument.value
+    repair = f"; write {{value: {value}, dtype: {dtype}}}" if dtype in _FLOATS or whole else "; it takes a whole number"
+    return f"{argument.dtype}, and the kernel's parameter is {wanted.name}{repair}"
+
+
+def _alike(given: str, wanted: str) -> bool:
+    """Scalars: equal, or whole numbers of one width."""
+    if given == wanted:
+        return True
+    if "float" in given or "float" in wanted:
+        return given in _RAW.get(wanted, ())
+    return np.dtype(given).itemsize == np.dtype(wanted).itemsize
+
+
+def _may_stand_for(dtype: str, element: str) -> bool:
+    """Buffers: as scalars, and also as raw bytes, or as words that hold several narrower numbers."""
+    if element in ("int8", "uint8", "bool") or _alike(dtype, element):
+        return True
+    return element in ("uint32", "uint64") and np.dtype(dtype).itemsize < np.dtype(element).itemsize
+
+
+#: Types that a YAML can give.
+_FITTING = frozenset(
+    ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")
+)
+_FLOATS = frozenset(("float16", "float32", "float64"))
+#: Bits of these types may be given as whole numbers.
+_RAW = {"bfloat16": ("uint16", "int16"), "float16": ("uint16", "int16")}
+
+
+def check_arguments(
+    variant: Variant,
+    step: KernelStep | HostStep,
+    parameters: Sequence[Parameter],
+    types: Sequence[ParameterType | None] = (),
+) -> list[str]:
     """What does not match between ``args`` and the kernel's parameters in the cubin; empty when all does.
 
-    Only counts and sizes can be known: the cubin does not tell a float from an int.
+    Counts and sizes are always known, ``types`` mostly: see ``toolchain.parameter_types``.
     """
     name = step.kernel if isinstance(step, KernelStep) else step.function
     expected = sorted(parameters, key=lambda parameter: parameter.ordinal)
@@ -67,12 +145,24 @@ def check_arguments(variant: Variant, step: KernelStep | HostStep, parameters: S
         given = ", ".join(describe_argument(variant, argument) for argument in step.args) or "nothing"
         count = f"{len(expected)} parameter{'s' if len(expected) != 1 else ''}"
         return [f"{name} takes {count} (bytes: {sizes}), and args gives {len(step.args)}: {given}"]
+    if len(types) == len(expected):
+        by_type = [
+            f"{name}: argument {position} ({_shown(argument)}) is {mistake}"
+            for position, (argument, wanted) in enumerate(zip(step.args, types, strict=True))
+            if (mistake := type_mistake(variant, argument, wanted)) is not None
+        ]
+        if by_type:
+            return by_type
     return [
         f"{name}: argument {position} is {describe_argument(variant, argument)}, "
         f"and the kernel's parameter has {parameter.size} bytes{_hint(argument, parameter.size)}"
         for position, (argument, parameter) in enumerate(zip(step.args, expected, strict=True))
         if argument_bytes(argument) != parameter.size
     ]
+
+
+def _shown(argument: Argument) -> str:
+    return argument.buffer if isinstance(argument, BufferArgument) else str(argument.value)
 
 
 def _hint(argument: Argument, size: int) -> str:

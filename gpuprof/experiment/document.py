@@ -112,7 +112,7 @@ def _unreadable(text: str, error: yaml.YAMLError) -> tuple[int | None, str]:
         return None, f"is not YAML: {' '.join(str(error).split())}"
     code = character if isinstance(character, int) else ord(character)
     bad = next((place for place, letter in enumerate(text) if ord(letter) == code), 0)
-    return text[:bad].count("\n") + 1, f"is not YAML: the character U+{code:04X} may not stand in it"
+    return text[:bad].count("\n") + 1, f"is not YAML: the character U+{code:04X} is not allowed"
 
 
 def _syntax_problem(path: Path, text: str, error: yaml.MarkedYAMLError) -> ConfigProblem:
@@ -230,7 +230,7 @@ class _Composer:
             if event.value == "<<" and event.implicit[0]:
                 merged.extend(value.value if isinstance(value.value, list) else [value])
             elif event.value in node.value:
-                message = f"stands twice; first on line {node.key_lines[event.value]}"
+                message = f"duplicate key; first on line {node.key_lines[event.value]}"
                 self._problems.append(ConfigProblem(str(self._path), key_line, key_text(place), message))
             else:
                 node.value[event.value] = value

@@ -127,7 +127,7 @@ class Expander:
         seen: set[str] = set()
         for variant in variants:
             if variant.label in seen:
-                message = f"'{variant.label}' arises twice; a list holds the same value twice"
+                message = f"'{variant.label}': duplicate label; the list repeats a value"
                 self.collector.add(("variants", variant.family), message, "twice")
             seen.add(variant.label)
         if not variants and dropped:
@@ -203,10 +203,10 @@ class Expander:
                 self.collector.add(base, "only fills a buffer; expected `kernel`, `host` or `steps`", "kind")
             elif not only.timed:
                 key = "once" if only.once else "timed"
-                self.collector.add((*base, key), "a variant of one step is timed; what is not stands among `steps`")
+                self.collector.add((*base, key), "a single-step variant must be timed; put untimed steps under `steps`")
             return (only,)
         for key in sorted(model.model_fields_set & set(StepModel.model_fields) - {"source", "name"}):
-            self.collector.add((*base, key), "stands beside `steps`; move it into a step")
+            self.collector.add((*base, key), "conflicts with `steps`; move it into a step")
         built = []
         failed = False
         for position, step in enumerate(model.steps):
@@ -255,7 +255,7 @@ class Expander:
         for key in ("rtol", "atol"):
             values[key] = float(self.collector.number((*path, key), getattr(tolerance, key), point.scope))
             if not 0 <= values[key] < math.inf:
-                self.collector.add((*path, key), f"is {values[key]}; a tolerance is a finite number from 0 up")
+                self.collector.add((*path, key), f"is {values[key]}; a tolerance must be finite and non-negative")
         return Tolerance(values["rtol"], values["atol"])
 
     def _work(self, base: Path_, model: VariantModel, point: Point, hints: Mapping[str, str]) -> Work:
@@ -269,7 +269,7 @@ class Expander:
             if text is not None:
                 number = self.collector.number((*path, key), text, point.scope, hints)
                 if not 0 <= number < math.inf:
-                    self.collector.add((*path, key), f"is {number}; work is a finite number from 0 up")
+                    self.collector.add((*path, key), f"is {number}; work must be finite and non-negative")
                 values[key] = float(number)
         return Work(values["flop"], values["bytes"])
 

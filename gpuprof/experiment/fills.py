@@ -143,7 +143,7 @@ def load_array(buffer: Buffer, header_only: bool = False) -> NDArray[Any]:
     try:
         array = np.load(str(path), mmap_mode="r" if header_only else None, allow_pickle=False)
     except (OSError, ValueError) as error:
-        raise ExpressionError(f"{path} is no .npy file that can be read: {error}") from None
+        raise ExpressionError(f"{path} is not a readable .npy file: {error}") from None
     if not isinstance(array, np.ndarray):
         raise ExpressionError(f"{path} holds several arrays (.npz); save one with numpy.save")
     if array.dtype != np.dtype(buffer.dtype):

@@ -116,7 +116,7 @@ def _wrapped_to(dtype: str) -> Callable[[Value], Any]:
         array = _array(value)
         if array.dtype.kind == "f":
             if not np.isfinite(array).all() or (array.size and np.abs(array).max() >= 2.0**63):
-                raise ExpressionError(f"{dtype}() of a value that is no 64-bit integer")
+                raise ExpressionError(f"{dtype}() needs a 64-bit integer")
             array = np.trunc(array).astype(np.int64)
         elif array.dtype.kind == "O":  # a Python integer beyond 64 bits
             array = np.asarray((int(array) + (1 << 63)) % (1 << 64) - (1 << 63))

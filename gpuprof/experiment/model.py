@@ -65,10 +65,11 @@ class BufferArgument:
 
 @dataclass(frozen=True)
 class ScalarArgument:
-    """A kernel argument passed by value; ``dtype`` is a numpy name."""
+    """A kernel argument passed by value; ``dtype`` is a numpy name, ``given`` whether the YAML says it."""
 
     value: Number
     dtype: str
+    given: bool = field(default=False, compare=False)
 
 
 Argument = BufferArgument | ScalarArgument

@@ -78,14 +78,14 @@ def check_declarations(model: ExperimentModel, collector: Collector) -> None:
         section = "sizes" if name in model.sizes else "buffers"
         _check_name(name, (section, name), collector)
         if name in model.sizes and name in model.buffers:
-            collector.add(("buffers", name), "is a size too; a name means one thing")
+            collector.add(("buffers", name), "name already used for a size")
     for family, variant in model.variants.items():
         for name in variant.params:
             path: Path_ = ("variants", family, "params", name)
             _check_name(name, path, collector)
             for kind, names in (("size", {**model.sizes, **variant.sizes}), ("buffer", model.buffers)):
                 if name in names:
-                    collector.add(path, f"is a {kind} too; a name means one thing")
+                    collector.add(path, f"name already used for a {kind}")
 
 
 def _check_name(name: str, path: Path_, collector: Collector) -> None:
@@ -174,7 +174,7 @@ class _Resolver:
             raise Skip
         if name in waiting:
             circle = " -> ".join([*waiting[waiting.index(name) :], name])
-            self.collector.add(axis.path, f"is circular: {circle}", "circle")
+            self.collector.add(axis.path, f"circular definition: {circle}", "circle")
             raise Skip
         result: Value
         if axis.is_size and isinstance(value, float) and value.is_integer():

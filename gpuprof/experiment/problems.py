@@ -1,6 +1,6 @@
 """From pydantic's errors to sentences with file, line, key and the nearest valid key; all of a file at once.
 
-A mistake is reported and mended (a misspelt key renamed, a wrong value dropped), and the file validated again, so
+A mistake is reported and repaired (a misspelt key renamed, a wrong value dropped), and the file validated again, so
 that the mistakes behind the first ones show too, and none that only follow from them.
 """
 
@@ -123,7 +123,8 @@ def _message(item: Any) -> str:
     if kind == "string_too_short":
         return "expected text, got none"
     if kind == "string_pattern_mismatch":
-        return f"{got} is no name; a name has letters, digits and _, and for a variant no blank at its ends, no / or ="
+        rule = "use letters, digits and _; a variant's name has no / or = and no blank at its ends"
+        return f"{got} is not a valid name: {rule}"
     if kind == "literal_error":
         return f"expected {context['expected']}, got {got}"
     return f"expected {_TYPES[kind]}, got {got}" if kind in _TYPES else f"{item['msg']}, got {got}"

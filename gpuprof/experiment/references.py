@@ -45,7 +45,7 @@ def reference(
     if isinstance(given, str):
         if given.split("/")[0] not in model.variants and not naming.is_pattern(given):
             outputs = [name for name, buffer in buffers.items() if buffer.output]
-            hint = f"; an expression stands under its output: {{{outputs[0]}: ...}}" if outputs else ""
+            hint = f"; write an expression under its output: {{{outputs[0]}: ...}}" if outputs else ""
             collector.add(path, no_variant(given, model.variants) + hint)
         return Reference(variant=given)
     for output, text in given.items():
@@ -63,7 +63,7 @@ def _check_expression(
     if output not in outputs and not collector.is_dropped(("buffers", output)):
         near = nearest(output, outputs)
         hint = f"; did you mean '{near}'?" if near else f" (outputs: {', '.join(outputs) or 'none'})"
-        what = "is no output" if output in buffers else "is no buffer"
+        what = "is not an output" if output in buffers else "is not a buffer"
         collector.add(path, f"'{output}' {what}{hint}; a buffer that the kernel writes says `output: true`", "output")
     expression = collector.expression(path, text)
     known = {name for name, buffer in buffers.items() if buffer.fill.kind != "poison"} | set(point.scope)

@@ -231,7 +231,7 @@ class StepBuilder:
         near = nearest(name, known)
         hint = f"; did you mean '{near}'?" if near else ""
         if not self.collector.is_told(name):
-            message = f"'{name}' is no buffer, size or parameter{hint} (there are: {', '.join(known)})"
+            message = f"'{name}' is not a buffer, size or parameter{hint} (there are: {', '.join(known)})"
             self.collector.add(path, message)
         raise Skip
 

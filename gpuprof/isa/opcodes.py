@@ -9,8 +9,8 @@ neighbours in NVIDIA's "CUDA Binary Utilities", chapter "Instruction Set Referen
 
 What Nsight Compute counts was solved from launches recorded on an H200 (``tests/hardware``): ISETP, LOP3, SHF, FLO,
 POPC and every IMAD are integer, MOV, S2R, CS2R, S2UR, BMOV and DEPBAR misc, PRMT, BREV, SEL, PLOP3 and P2R bit, LDC
-memory, ULDC uniform, MATCH communication. Of IDP and VABSDIFF, which came in equal numbers, one is integer and one
-misc.
+memory, ULDC uniform, MATCH communication. Single opcodes were measured there by ``record_operation_classes.py``: IDP is
+integer and VABSDIFF misc, PREEXIT, ACQBULK and FENCE misc, BMMA bit, I2IP integer, WARPGROUP communication.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpuprof.arch.launch_limits import KernelResources, launch_problem
@@ -19,7 +19,7 @@ from gpuprof.device.jobs import (
     KernelCall,
 )
 from gpuprof.errors import UsageError
-from gpuprof.experiment.arguments import check_arguments, pack_scalar
+from gpuprof.experiment.arguments import check_arguments, fitted, pack_scalar
 from gpuprof.experiment.model import (
     Argument,
     BufferArgument,
@@ -30,6 +30,8 @@ from gpuprof.experiment.model import (
 )
 from gpuprof.profile.shared_arrays import input_key
 from gpuprof.toolchain.model import Build, BuildRequest, Resources
+from gpuprof.toolchain.parameter_types import parameter_types
+from gpuprof.toolchain.prelude import has_device_variables
 
 
 class ArgumentMismatchError(UsageError):
@@ -37,12 +39,20 @@ class ArgumentMismatchError(UsageError):
 
 
 def build_request(variant: Variant, step: KernelStep, arch: str, folder: Path | None = None) -> BuildRequest:
-    """What nvcc is asked for a kernel step; relative paths in its flags count from ``folder``."""
+    """What nvcc is asked for a kernel step; relative paths in its flags count from ``folder``.
+
+    Kernels of one source that share ``__device__`` variables come in one module, as in a program that is linked once.
+    """
+    mates = [each for each in variant.steps if isinstance(each, KernelStep) and each.source == step.source]
+    kernels = tuple(sorted({each.kernel for each in mates}))
+    together = len(kernels) > 1 and has_device_variables(step.source, variant.include)
+    defines = {name: value for each in mates for name, value in each.defines.items()} if together else step.defines
     return BuildRequest(
         source=step.source,
         kernel=step.kernel,
         arch=arch,
-        defines=step.defines,
+        defines=defines,
+        together=kernels if together else (),
         flags=variant.flags,
         include=variant.include,
         folder=folder,
@@ -74,7 +84,11 @@ class BuiltVariant:
             arguments = tuple(_host_argument(argument) for argument in step.args)
             return HostCall(step.name, self.libraries[step.name], step.function, arguments, step.timed, step.once)
         build = self.builds[step.name]
-        mistakes = check_arguments(self.variant, step, build.resources.parameters)
+        types = parameter_types(build.cubin, build.symbol, build.request.source)
+        if len(types) == len(step.args):
+            fitting = tuple(fitted(argument, wanted) for argument, wanted in zip(step.args, types, strict=True))
+            step = replace(step, args=fitting)
+        mistakes = check_arguments(self.variant, step, build.resources.parameters, types)
         if mistakes:
             raise ArgumentMismatchError("; ".join(mistakes))
         return KernelCall(

@@ -10,7 +10,6 @@ from dataclasses import replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-import gpuprof
 from gpuprof.errors import BuildError, GpuprofError
 from gpuprof.experiment.model import Variant, Work
 from gpuprof.profile import statistics
@@ -23,6 +22,7 @@ from gpuprof.profile.options import TimingOptions
 from gpuprof.results.model import BuildFacts, Environment, LaunchFacts, Result, Status, Timing
 from gpuprof.toolchain.compiler_notes import compiler_notes
 from gpuprof.toolchain.refused_flags import environment_flags
+from gpuprof.version import __version__
 
 if TYPE_CHECKING:
     from gpuprof.device.base import DeviceDescription
@@ -123,7 +123,7 @@ def executed_result(result: Result, outcome: Outcome, options: TimingOptions, wh
             why_no_time if outcome.status in (Status.OK, Status.DIFFERS, Status.UNCHECKED) else "it did not run"
         )
     if outcome.counters is None:
-        missing["counters"] = "a GPU does not count by itself: --ncu" if not why_no_time else "it did not run"
+        missing["counters"] = "counters on a GPU need --ncu" if not why_no_time else "it did not run"
     return replace(
         result,
         status=outcome.status,
@@ -180,7 +180,7 @@ def environment_of(
     gpu = gpus[0] if gpus else None
     versions = {name: tool.version for name in ("nvcc", "nvdisasm", "ncu") if (tool := tools.find(name)) is not None}
     return Environment(
-        gpuprof=gpuprof.__version__,
+        gpuprof=__version__,
         python=platform.python_version(),
         platform=f"{sys.platform}-{platform.machine()}",
         device=kind,

@@ -162,7 +162,7 @@ def check_launches(variants: Iterable[tuple[Variant, str]]) -> None:
 def _peak_note(peaks: Peaks | None) -> tuple[str, ...]:
     if peaks is None or peaks.source == "measured":
         return ()
-    return ("% of peak is of the datasheet's figures; gpuprof peaks measures this GPU's own.",)
+    return ("% of peak uses datasheet values; run `gpuprof peaks` to measure this GPU.",)
 
 
 def build_support(builder: Builder, arch: str) -> Path:

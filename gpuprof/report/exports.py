@@ -24,7 +24,12 @@ STEP_SUMMARY = "GITHUB_STEP_SUMMARY"
 
 
 def run_csv(run: Run) -> str:
-    """One row per variant: sizes, parameters, every derived value and every counter, unrounded."""
+    """``run_table`` as RFC 4180 text."""
+    return write_csv(run_table(run))
+
+
+def run_table(run: Run) -> list[Sequence[object]]:
+    """Column names, then a row per variant: sizes, parameters, every derived value and every counter, unrounded."""
     rows = rows_of(run.results)
     known = [entry.name for entry in TABLE if any(entry.name in row.values for row in rows)]
     parameters = _names(result.parameters for result in run.results)
@@ -51,7 +56,7 @@ def run_csv(run: Run) -> str:
                 *((counted.values.get(name) if counted else None) for name in counters),
             ]
         )
-    return write_csv(table)
+    return table
 
 
 def _identity(result: Result) -> tuple[object, ...]:

@@ -68,7 +68,14 @@ def fit(columns: Sequence[Column], width: int) -> Layout:
             return Layout(tuple(kept), _fold(kept, width), 1, tuple(dropped))
         kept.remove(least)
         name = least.head.replace("\n", " ")
-        dropped.append(f"{name} (all {least.silent})" if least.silent else name)
+        dropped.append(name + _constant(least.silent))
+
+
+def _constant(cell: str) -> str:
+    """What to add to a dropped column's name where every row has the same ``cell``."""
+    if not cell:
+        return ""
+    return " (all)" if cell == "all" else f" ({cell} in every row)"
 
 
 def _claim(column: Column, width: int) -> int:

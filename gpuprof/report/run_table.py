@@ -91,7 +91,7 @@ def below(run: Run) -> Iterator[tuple[str, str]]:
         points = "point" if run.dropped == 1 else "points"
         yield "dim", f"where: dropped {run.dropped:,} {points}"
     if not run.complete:
-        yield "yellow", "this run was interrupted: the variants above are those that were done"
+        yield "yellow", "this run was interrupted: only the variants above completed"
 
 
 def _fastest(run: Run) -> Iterator[tuple[str, str]]:
@@ -136,7 +136,7 @@ def _expectations(run: Run) -> Iterator[tuple[str, str]]:
         if outcome.held is False:
             where = f"{outcome.variant}: " if outcome.variant else ""
             detail = f" ({outcome.detail})" if outcome.detail else ""
-            yield "red", f"expected, and not so: {where}{outcome.expression}{detail}"
+            yield "red", f"expectation failed: {where}{outcome.expression}{detail}"
     held = sum(1 for outcome in run.expectations if outcome.held)
     if run.expectations:
         undecided = sum(1 for outcome in run.expectations if outcome.held is None)

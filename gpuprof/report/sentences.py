@@ -107,7 +107,7 @@ def describe_difference(result: Result) -> Iterator[str]:
     if first is not None and others:
         place = f"{first.buffer}[{', '.join(str(n) for n in first.index)}]"
         if place not in (result.reason or ""):
-            yield f"first at {place}: got {first.got}, want {first.want}"
+            yield f"first at {place}: got {first.got}, expected {first.expected}"
     count = f"{others:,} of {verification.checked:,} checked elements differ"
     if others and count not in (result.reason or ""):
         yield count + (f" ({verification.where_wrong})" if verification.where_wrong else "")

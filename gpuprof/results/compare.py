@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from gpuprof.results.derived import counters_of, derived_values
@@ -18,6 +19,7 @@ from gpuprof.results.model import Counters, Result, Run, Timing
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from rich.console import Console, ConsoleOptions, RenderResult
 
 #: A ratio this near to 1 is the same: what ten repeats of one kernel on a quiet GPU differ by.
 SAME_WITHIN = 0.005
@@ -72,6 +74,10 @@ class Comparison:
     after: Run
     variants: tuple[VariantComparison, ...]
     notes: tuple[str, ...]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """The table of ``gpuprof compare``."""
+        yield from import_module("gpuprof.report.display").show_comparison(self, console, options)
 
 
 def compare_runs(before: Run, after: Run) -> Comparison:

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from gpuprof.errors import StoreError
-from gpuprof.results.model import SCHEMA_VERSION, Result, Run
+from gpuprof.results.model import SCHEMA_VERSION, Difference, Result, Run
 from gpuprof.system.files import reason_unreadable
 
 #: Larger files are refused unread: a run of 10,000 variants with every sample stays far below.
@@ -66,9 +66,8 @@ def from_json(text: str, *, origin: str = "this text") -> Run:
     Raises:
         StoreError: not JSON, not a run, or of a schema version that this gpuprof does not read.
     """
-    data = _parse(text, origin)
-    _check_version(data, origin)
-    run = _decoded(data, Run, "run", origin)
+    data = _versioned(_parse(text, origin), origin)
+    run = _decoded({**data, "schema_version": SCHEMA_VERSION}, Run, "run", origin)
     assert isinstance(run, Run)
     return run
 
@@ -193,21 +192,27 @@ def _plain_scalar(value: object) -> Any:
     return encode(item())
 
 
+#: Keys that earlier schema versions spelled differently, by class and present name.
+_FORMER_NAMES: Mapping[tuple[type, str], str] = {(Difference, "expected"): "want"}
+
+
 class _WrongShapeError(Exception):
     """A value of the text that does not fit the model; the message starts with its path."""
 
 
-def _check_version(data: object, origin: str) -> None:
+def _versioned(data: object, origin: str) -> Mapping[str, object]:
+    """``data``, a run of this schema version or an earlier one."""
     if not isinstance(data, dict) or "schema_version" not in data:
         raise StoreError(f"{origin} is JSON, but not a run of gpuprof: it has no schema_version")
     version = data["schema_version"]
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise StoreError(f"{origin} has schema_version {version!r}, which is no version of gpuprof")
+        raise StoreError(f"{origin} has schema_version {version!r}, which is not a valid version")
     if version > SCHEMA_VERSION:
         raise StoreError(
             f"{origin} was written by a newer gpuprof (schema version {version}, this one reads up to "
             f"{SCHEMA_VERSION}): upgrade gpuprof to read it"
         )
+    return data
 
 
 @cache
@@ -234,8 +239,9 @@ def _decode_dataclass(data: object, kind: type, path: str) -> object:
     hints = _hints(kind)
     values = {}
     for field in fields(kind):
-        if field.name in data:
-            values[field.name] = _decode(data[field.name], hints[field.name], f"{path}.{field.name}")
+        key = field.name if field.name in data else _FORMER_NAMES.get((kind, field.name), field.name)
+        if key in data:
+            values[field.name] = _decode(data[key], hints[field.name], f"{path}.{key}")
         elif field.default is MISSING and field.default_factory is MISSING:
             raise _WrongShapeError(f"{path}.{field.name} is missing")
     return kind(**values)

@@ -9,8 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-SCHEMA_VERSION = 1
+from gpuprof.errors import MissingToolError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+    from rich.console import Console, ConsoleOptions, RenderResult
+
+SCHEMA_VERSION = 2
 Number = int | float
 
 
@@ -141,7 +149,7 @@ class Difference:
     buffer: str
     index: tuple[int, ...]
     got: float | int | str
-    want: float | int | str
+    expected: float | int | str
 
 
 @dataclass(frozen=True)
@@ -220,3 +228,31 @@ class Run:
     notes: tuple[str, ...] = ()
     identifier: str = ""
     schema_version: int = SCHEMA_VERSION
+
+    def __getitem__(self, label: str) -> Result:
+        """The row of a variant by its label; raises KeyError."""
+        for result in self.results:
+            if result.variant == label:
+                return result
+        raise KeyError(label)
+
+    def to_dataframe(self) -> DataFrame:
+        """One row per variant with the columns of ``--csv``; needs pandas (extra ``notebook``)."""
+        try:
+            import pandas
+        except ImportError:
+            raise MissingToolError("to_dataframe needs pandas: pip install '.[notebook]'") from None
+        head, rows = _display("run_rows")(self)
+        return pandas.DataFrame(rows, columns=head)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield from _display("show_run")(self, console, options)
+
+    def _repr_html_(self) -> str:
+        page: str = _display("run_page")(self)
+        return page
+
+
+def _display(name: str) -> Any:
+    """A function of the room above that shows values; looked up when a value is shown, so that data stays below."""
+    return getattr(import_module("gpuprof.report.display"), name)

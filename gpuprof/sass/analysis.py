@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
 
 from gpuprof.isa.constant_bank import BankNames
 from gpuprof.isa.machine import INSTRUCTION_BYTES
@@ -19,6 +21,9 @@ from gpuprof.sass.model import Function
 from gpuprof.sass.opcodes import kind_of
 from gpuprof.sass.predication import Predication, predication_of
 from gpuprof.sass.stream import Stream, stream_of
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderResult
 
 
 @dataclass(frozen=True)
@@ -47,6 +52,10 @@ class Analysis:
     @property
     def code_bytes(self) -> int:
         return INSTRUCTION_BYTES * len(self.function.instructions)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """What ``gpuprof sass`` prints; the room above that shows values is looked up when one is shown."""
+        yield from import_module("gpuprof.report.display").show_analysis(self, console, options)
 
     def loop_indices(self, number: int) -> list[int]:
         """Indices of all instructions of a loop, inner loops included, by address."""

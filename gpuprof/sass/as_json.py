@@ -144,7 +144,7 @@ def _finding(finding: Finding) -> Json:
         "address": finding.address,
         "source": source_data(finding.source),
         "sentence": finding.sentence,
-        "mend": finding.mend,
+        "fix": finding.fix,
     }
 
 

@@ -1,6 +1,6 @@
 """Findings: facts about the code that a person would want pointed out, each one sentence with number and place.
 
-A finding never promises a speed-up: it says what stands in the machine code, where, and what usually mends it.
+A finding never promises a speed-up: it says what stands in the machine code, where, and its typical fix.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Finding:
     address: int
     source: SourceLine | None
     sentence: str
-    mend: str
+    fix: str
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ def _bank_conflicts(case: _Case) -> Iterator[Finding]:
     for (number, mnemonic, needed, least), indices in groups.items():
         place = f"in loop {number}" if number else "outside of loops"
         weight = (58 if number else 28) + 10 * case.depth(indices[0]) + min(20, 20 * needed / least / 8)
-        what = f"{mnemonic} need {needed} wavefronts where {least} would do: lanes meet in a bank"
+        what = f"{mnemonic} with {needed} wavefronts ({least} without bank conflicts)"
         yield _finding(
             case, "bank conflict", weight, indices, what, place,
             "pad the rows of the tile by one element (or 4 for 128-bit access), or swizzle the column",
@@ -173,7 +173,7 @@ def _narrow_loads(case: _Case) -> Iterator[Finding]:
             if not hits:
                 continue
             bits = 128 if len(hits) % 4 == 0 else 64
-            what = f"32-bit {space} loads of consecutive words where {bits}-bit loads would do"
+            what = f"32-bit {space} loads of consecutive words instead of {bits}-bit loads"
             yield _finding(
                 case, "narrow load", weight + 10 * loop.depth, hits, what, f"in loop {loop.number}",
                 "read float4 (or float2) from addresses aligned to its size",
@@ -289,16 +289,14 @@ def _large_loop(case: _Case) -> Iterator[Finding]:
             yield _finding(case, "large loop", 50, hits, what, f"in loop {loop.number}", "unroll less")
 
 
-def _finding(
-    case: _Case, kind: str, weight: float, indices: Sequence[int], what: str, place: str, mend: str
-) -> Finding:
+def _finding(case: _Case, kind: str, weight: float, indices: Sequence[int], what: str, place: str, fix: str) -> Finding:
     first = case.code(indices[0])
     source = own_line(first.source) if first.source is not None else None
     where = f", from 0x{first.address:04x}"
     if source is not None:
         where += f" ({source.file.rsplit('/', 1)[-1]}:{source.line})"
     sentence = f"{what[0].upper()}{what[1:]}: {len(indices)} {place}{where}"
-    return Finding(kind, weight, len(indices), first.address, source, sentence, mend)
+    return Finding(kind, weight, len(indices), first.address, source, sentence, fix)
 
 
 _RULES: tuple[Callable[[_Case], Iterator[Finding]], ...] = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -72,6 +73,13 @@ class Control:
     reuse: int
 
 
+#: Folders of the toolkit's headers: of an installation, of NVIDIA's wheels, of conda.
+_TOOLKIT = re.compile(
+    r"(?:^|/)(?:cuda(?:-[\d.]+)?|cu\d+|nvidia|cuda_(?:runtime|nvcc|cccl|crt)|targets/[\w-]+)/(?:.*/)?include/"
+    r"|(?:^|/)include/(?:crt|cooperative_groups|cub|thrust|cuda|nv)/"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class SourceLine:
     """A line of CUDA source; ``inlined_at`` is the chain of call sites, innermost first."""
@@ -79,6 +87,11 @@ class SourceLine:
     file: str
     line: int
     inlined_at: tuple[SourceLine, ...] = ()
+
+    @property
+    def of_user(self) -> SourceLine:
+        """The innermost line of the chain that stands in no header of the CUDA toolkit; else this line itself."""
+        return next((each for each in (self, *self.inlined_at) if not _TOOLKIT.search(each.file)), self)
 
 
 @dataclass(frozen=True, slots=True)

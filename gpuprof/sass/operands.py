@@ -17,8 +17,10 @@ _REGISTER = re.compile(
 _HEX = re.compile(r"(-?)0x([0-9a-f]+)")
 _FLOAT = re.compile(r"[-+]?(?:\d+(?:\.\d*)?(?:e[-+]?\d+)?|INF|QNAN|SNAN|NAN)")
 _SPECIAL = re.compile(r"(?:SR_?[A-Za-z0-9_.]+|U?PR(?:\.B\d)?|Rpc\.(?:LO|HI)|CC|[A-Z][A-Z0-9_]*\.(?:LO|HI))")
+#: Half instructions before sm_90 are printed with a blank in it: ``c[0x0] [0x168]``.
 _CONSTANT = re.compile(
-    r"(?P<sign>[-~]?)(?P<bar>\|?)(?P<space>cx?)\[(?P<bank>[^\]]*)\](?:\[(?P<inner>[^\]]*)\])?\|?(?P<suffix>(?:\.[A-Za-z0-9_]+)*)"
+    r"(?P<sign>[-~]?)(?P<bar>\|?)(?P<space>cx?)\[(?P<bank>[^\]]*)\](?: ?\[(?P<inner>[^\]]*)\])?"
+    r"\|?(?P<suffix>(?:\.[A-Za-z0-9_]+)*)"
 )
 _MEMORY = re.compile(r"(?:desc\[(?P<descriptor>[^\]]*)\])?\[(?P<inner>[^\]]*)\](?P<suffix>(?:\.[A-Za-z0-9_]+)*)")
 _DESCRIPTOR = re.compile(r"(?P<name>[a-z]+)\[(?P<inner>[^\]]*)\](?P<suffix>(?:\.[A-Za-z0-9_]+)*)")

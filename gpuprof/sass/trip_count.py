@@ -296,12 +296,12 @@ class _Analysis:
         loaded = sorted({space for one in origins for space in one.loaded})
         if loaded or any(one.exchanged for one in origins):
             words = " and ".join(loaded) or "a warp exchange"
-            return Trip("data", None, f"leaves on data from {words}")
+            return Trip("data", None, f"exit depends on data loaded from {words}")
         if not origins or any(one.unknown for one in origins):
-            return Trip("unknown", None, "no way out that is read as a condition")
+            return Trip("unknown", None, "exit condition not recognized")
         if all(one == Origins() for one in origins):
-            return Trip("unknown", None, "leaves on a value made of constants, how often is not counted")
-        return Trip("run time", None, f"leaves on {origins[0].words()}")
+            return Trip("unknown", None, "exit depends on constants only; the trip count was not derived")
+        return Trip("run time", None, f"exit depends on {origins[0].words()}")
 
     def _replayed(self) -> Trip | None:
         """The count of a loop whose ways out depend on constants, by running what they depend on."""

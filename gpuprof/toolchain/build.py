@@ -92,8 +92,9 @@ class Builder:
             if not missing:
                 return done
             instances = [session.instance(key) for key in missing]
-            outcome = self._compile_unit(unit.with_instances(each for each in instances if each))
-            if isinstance(outcome, BuildError) and len(set(instances)) > 1:
+            whole = unit if unit.instances else unit.with_instances(each for each in instances if each)
+            outcome = self._compile_unit(whole)
+            if isinstance(outcome, BuildError) and len(set(instances)) > 1 and not unit.instances:
                 return done + self._build_apart(unit, missing, session)
             return done + self._finish(outcome, missing, session)
 

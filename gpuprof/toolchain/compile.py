@@ -15,7 +15,7 @@ from pathlib import Path
 from gpuprof.errors import BuildError, GpuprofError
 from gpuprof.system.cleanup import temporary_folder
 from gpuprof.system.processes import run_limited
-from gpuprof.toolchain import manifest, nvcc
+from gpuprof.toolchain import manifest, nvcc, prelude
 from gpuprof.toolchain.cache import Cache, write_atomically
 from gpuprof.toolchain.diagnostics import Failure, explain
 from gpuprof.toolchain.elf import read_cubin
@@ -140,6 +140,12 @@ class Compiler:
             source = work / nvcc.UNIT_NAME
             source.write_text(text, encoding="utf-8", errors="surrogateescape")
         host = ["-ccbin", self._ccbin] if self._ccbin else []
+        fixed = prelude.constants(unit)
+        if fixed:
+            header = work / prelude.NAME
+            header.write_text(prelude.text_of(fixed), encoding="utf-8")
+            host += ["-include", str(header)]
+            unit = replace(unit, defines=tuple(each for each in unit.defines if each not in fixed))
         command = nvcc.command_line(self._tools.require("nvcc"), unit, [*arguments, *host], links)
         return [*command, "-o", "unit.out", "-x", "cu", str(source)]
 

@@ -53,7 +53,7 @@ _HEADERS = {
 }
 
 
-#: What mends an error that its own text does not tell how to mend.
+#: Repairs for errors whose own text names none.
 _ADVICE = (
     (r"calling a __host__ function", "; declare it __device__, or __host__ __device__"),
     (r"calling a constexpr __host__ function", "; the flag --expt-relaxed-constexpr allows it"),
@@ -199,11 +199,11 @@ def _in_host_code(failure: Failure) -> str:
 def _cure(error: _Error, failure: Failure) -> str:
     name = _undefined_name(error, failure)
     if name in _HEADERS:
-        return f"; #include {_HEADERS[name]} cures it"
+        return f"; add #include {_HEADERS[name]}"
     if name.isupper():
         lines = _text(failure.source).split("\n")
         called = error.line <= len(lines) and re.search(rf"\b{name}\s*\(", lines[error.line - 1])
-        return f"; a define cures it: -D '{name}(x)=x'" if called else f"; a define cures it: -D {name}=value"
+        return f"; add -D '{name}(x)=x'" if called else f"; add -D {name}=value"
     return "; put it into #ifndef __CUDA_ARCH__ or a file of its own"
 
 
@@ -237,11 +237,11 @@ def _instruction_of_another_arch(failure: Failure) -> str:
 
 
 def _in_device_code(failure: Failure) -> str:
-    """An undefined name with what cures it, where that is known."""
+    """An undefined name with its repair, where that is known."""
     error = _first(failure.log)
     name = _undefined_name(error, failure) if error else ""
     if name in _HEADERS:
-        return f"{error}; #include {_HEADERS[name]} cures it"
+        return f"{error}; add #include {_HEADERS[name]}"
     return f"{error}; if it is a parameter, give it with -D {name}=value" if name.isupper() else ""
 
 
@@ -277,7 +277,7 @@ def _first_error(failure: Failure) -> str:
 
 def _last_line(log: str) -> str:
     lines = [line for line in log.splitlines() if line.strip()]
-    return f"nvcc failed: {lines[-1][:_TEXT_LIMIT]}" if lines else "nvcc failed without a word"
+    return f"nvcc failed: {lines[-1][:_TEXT_LIMIT]}" if lines else "nvcc failed without output"
 
 
 def _digits(arch: str) -> int:

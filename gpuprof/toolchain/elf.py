@@ -114,7 +114,7 @@ def parse_cubin(data: bytes, name: str) -> CubinFacts:
     from elftools.elf.elffile import ELFFile
 
     if data[:4] != b"\x7fELF":
-        raise DisassemblyError(f"{name} is no cubin: it does not begin with an ELF header")
+        raise DisassemblyError(f"{name} is not a cubin: it does not begin with an ELF header")
     try:
         elf = ELFFile(io.BytesIO(data))
         if elf.header["e_machine"] not in (EM_CUDA, "EM_CUDA"):
@@ -153,10 +153,16 @@ def _read(elf: ELFFile, length: int) -> CubinFacts:
 def _sections(elf: ELFFile, length: int) -> list[Section]:
     found = []
     claimed = 0
+    places: set[tuple[int, int]] = set()
     for index, section in enumerate(elf.iter_sections()):
         header = section.header
         occupies = header["sh_type"] != "SHT_NOBITS"
-        claimed += header["sh_size"] if occupies else 0
+        place = (header["sh_offset"], header["sh_size"])
+        if (
+            occupies and place not in places
+        ):  # since sm_100 two sections may be the same bytes (.nv.merc.nv_debug_ptx_txt)
+            places.add(place)
+            claimed += header["sh_size"]
         if claimed > length:
             raise DisassemblyError(f"its sections claim {claimed:,} bytes and more; the file has {length:,}")
         data = section.data() if occupies and header["sh_size"] else b""

@@ -20,6 +20,7 @@ class BuildRequest:
     flags: tuple[str, ...] = ()
     include: tuple[Path, ...] = ()
     folder: Path | None = None  #: what relative paths in ``flags`` count from; None: the current folder
+    together: tuple[str, ...] = ()  #: kernels that have to be in the same cubin, this one included
 
 
 @dataclass(frozen=True)

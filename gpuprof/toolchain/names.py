@@ -114,7 +114,7 @@ def find_kernel(wanted: str, symbols: Sequence[str]) -> str:
             return matches[0]
         if matches:
             raise KernelNotFoundError(f"'{wanted}' names {len(matches)} kernels: {_listing(matches, wanted)}")
-    raise KernelNotFoundError(f"no kernel '{wanted}'; there is {_listing(symbols, wanted)}")
+    raise KernelNotFoundError(f"no kernel '{wanted}'; available: {_listing(symbols, wanted)}")
 
 
 def _rules(target: str) -> tuple[Callable[[str, str], bool], ...]:

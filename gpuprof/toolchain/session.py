@@ -62,7 +62,9 @@ class Session:
     def _add(self, request: BuildRequest) -> None:
         unit = nvcc.unit_of(request)
         instance = instance_of(request)
-        wanted = unit.with_instances([instance] if instance else [])
+        if request.together:
+            unit = unit.with_instances(_instances_together(request))
+        wanted = unit if request.together else unit.with_instances([instance] if instance else [])
         name = f"{unit_key(wanted, self._tools, self._hashes, self._ccbin)} {request.kernel}"
         key = hashlib.sha256(name.encode("utf-8", "surrogateescape")).hexdigest()
         self._order.append((request, key))
@@ -78,12 +80,14 @@ class Session:
         """What is left, gathered by unit: instances share a process as far as that leaves none of ``jobs`` idle.
 
         Where they are many, the first ones are built alone: a device can begin with them while the others build.
-        Plain names are looked up in a cubin without other requests' instances, so that they mean the same in any run.
+        Kernels that have to be together are one process. Plain names are looked up in a cubin without other requests'
+        instances, so that they mean the same in any run.
         """
         groups: dict[tuple[Unit, bool], list[str]] = {}
         for key in self.requests:
             if key not in self._outcomes:
-                groups.setdefault((self._units[key], self.instance(key) is None), []).append(key)
+                whole = self.instance(key) is None or bool(self._units[key].instances)
+                groups.setdefault((self._units[key], whole), []).append(key)
         share = -(-(len(self.requests) - len(self._outcomes)) // jobs)
         alone = jobs if share >= FIRST_ALONE_FROM else 0
         units: list[tuple[Unit, list[str]]] = []
@@ -164,6 +168,11 @@ def instance_of(request: BuildRequest) -> str | None:
     except OSError:
         return instance
     return qualify(instance, scan_kernels(text)) if "namespace" in text else instance
+
+
+def _instances_together(request: BuildRequest) -> list[str]:
+    found = (instance_of(replace(request, kernel=kernel)) for kernel in request.together)
+    return [instance for instance in found if instance]
 
 
 def _stored_cubin(request: BuildRequest) -> Outcome:

@@ -31,7 +31,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["../x", "1x", "a b", "a/b", "", "é", ".x"])
 def test_names(name: str, tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match="is no name"):
+    with pytest.raises(UsageError, match="is not a valid name"):
         write_starter(name, tmp_path)
 
 

@@ -205,7 +205,7 @@ def test_the_listing_in_json(source: Path) -> None:
         (["SOURCE", "--kernel", "scale", "--loop", "3"], UsageError, "--loop 3"),
         (["SOURCE", "--kernel", "scale", "--grep", "("], UsageError, "regular expression"),
         (["SOURCE", "--kernel", "scale", "--block", "x"], UsageError, "--block"),
-        (["gemm_ladder", "--variant", "nothing"], UsageError, "no variant 'nothing'"),
+        (["gemm_ladder", "--variant", "nothing"], UsageError, "'nothing' names no variant"),
         (["CUBIN", "--kernel", "nothing"], KernelNotFoundError, "nothing"),
         (["CUBIN", "--kernel", "scale", "--arch", "sm_90"], UsageError, "both.cubin holds no machine code for sm_90"),
     ],

@@ -43,9 +43,9 @@ def gpuprof(tmp_path: Path):
     (tmp_path / "bank.yaml").write_text(CONFIG, encoding="utf-8")
 
     def call(command: str, *arguments: str) -> str:
-        done = CliRunner().invoke(cli, [command, str(tmp_path / "bank.yaml"), *arguments])
+        done = CliRunner().invoke(cli, [command, str(tmp_path / "bank.yaml"), *arguments], catch_exceptions=False)
         assert done.exit_code in (0, 1), done.output
-        return done.output
+        return done.stdout
 
     return call
 

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+import gpuprof
 from gpuprof.cli.cache import command as cache_command
 from gpuprof.cli.doctor import command as doctor_command
 from gpuprof.cli.ptx import command as ptx_command
@@ -131,12 +132,12 @@ def test_ptx_of_a_function_and_of_an_own_file(tmp_path: Path, monkeypatch: pytes
 def test_ptx_mistakes(tmp_path: Path) -> None:
     _fails(_run(ptx_command, "no_such_kernel"), UsageError, "no kernel 'no_such_kernel'")
     _fails(_run(ptx_command, "saxpy"), UsageError, "3 kernels; name one with --kernel: saxpy_float, ")
-    _fails(_run(ptx_command, "saxpy", "--kernel", "saxpy_flaot"), KernelNotFoundError, "there is saxpy_float")
+    _fails(_run(ptx_command, "saxpy", "--kernel", "saxpy_flaot"), KernelNotFoundError, "available: saxpy_float")
     _fails(_run(ptx_command, "saxpy_float", "-D", "1=2"), UsageError, "-D NAME=value")
 
 
 def test_cache_is_shown_and_emptied(own_cache: Path) -> None:
-    _run(doctor_command, "--json")
+    gpuprof.build("saxpy", "saxpy_float")
     data = json.loads(_run(cache_command, "--json").output)
     assert data["folder"] == str(own_cache)
     assert data["kinds"]["cubins"]["files"] >= 1

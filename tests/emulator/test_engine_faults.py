@@ -38,7 +38,7 @@ def test_a_read_behind_a_buffer_names_thread_address_and_the_nearest_buffer(kern
     assert where.file.endswith("engine.cu")
     assert "read of 4 bytes out of bounds at 0x7f" in str(caught.value)
     assert "the nearest buffer has 256 bytes" in str(caught.value)
-    assert "0 bytes behind the end" in str(caught.value)
+    assert "0 bytes past the end" in str(caught.value)
 
 
 def test_a_read_before_a_buffer_is_a_fault_too(kernels: Kernels) -> None:

@@ -69,6 +69,6 @@ def test_bytes() -> None:
 def test_values_that_a_dtype_cannot_hold() -> None:
     with pytest.raises(ExpressionError, match=r"dtype: int64"):
         scalar_argument(2**31)
-    with pytest.raises(ExpressionError, match=r"1.5 is no int32"):
+    with pytest.raises(ExpressionError, match=r"1.5 is not a valid int32"):
         scalar_argument(1.5, "int32")
     assert scalar_argument(4.0, "int32") == ScalarArgument(4, "int32")

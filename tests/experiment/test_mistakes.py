@@ -33,7 +33,7 @@ ONE_MISTAKE = {
     "unknown buffer in args": (
         "args: [M, N, K, A, B, C]",
         "args: [M, N, K, A, BB, C]",
-        "19: variants.naive.args[4]: 'BB' is no buffer, size or parameter; did you mean 'B'?",
+        "19: variants.naive.args[4]: 'BB' is not a buffer, size or parameter; did you mean 'B'?",
     ),
     "unknown size": (
         "[cdiv(N, 16)",
@@ -49,7 +49,7 @@ ONE_MISTAKE = {
     "negative size": ("M: 64", "M: -4", "3: sizes.M: is -4; a size is at least 1"),
     "a size with a point": ("M: 64", "M: 6.5", "3: sizes.M: expected an integer, an expression, or a list"),
     "no values": ("M: 64", "M: []", "3: sizes.M: expected at least one value, got an empty list"),
-    "circular sizes": ("M: 64, N: 32", "M: 2*N, N: M // 2", "3: sizes.M: is circular: M -> N -> M"),
+    "circular sizes": ("M: 64, N: 32", "M: 2*N, N: M // 2", "3: sizes.M: circular definition: M -> N -> M"),
     "negative block": (
         "block: [16, 16]",
         "block: [16, -1]",
@@ -144,7 +144,11 @@ ONE_MISTAKE = {
         "reference: naiv",
         "9: reference: there is no variant 'naiv'; did you mean 'naive'? (variants: naive, tiled)",
     ),
-    "reference of an input": ("{C: A @ B}", "{B: A}", "9: reference.B: 'B' is no output (outputs: C); a buffer that"),
+    "reference of an input": (
+        "{C: A @ B}",
+        "{B: A}",
+        "9: reference.B: 'B' is not an output (outputs: C); a buffer that",
+    ),
     "reference to what is not there before": (
         "{C: A @ B}",
         "{C: A @ B + C}",
@@ -170,7 +174,7 @@ ONE_MISTAKE = {
         "{C: sum(A @ B, axis=2)}",
         "9: reference.C: `sum(A @ B, axis=2)`: axis 2 is out",
     ),
-    "negative tolerance": ("rtol: 1.0e-5", "rtol: -1", "10: tolerance.rtol: is -1.0; a tolerance is a finite number"),
+    "negative tolerance": ("rtol: 1.0e-5", "rtol: -1", "10: tolerance.rtol: is -1.0; a tolerance must be finite"),
     "no source": (
         "    source: k.cu\n    kernel: naive",
         "    kernel: naive",
@@ -199,9 +203,9 @@ ONE_MISTAKE = {
     "a parameter that is a size": (
         "{TILE: [8, 16]}",
         "{TILE: [8, 16], M: 4}",
-        "23: variants.tiled.params.M: is a size too",
+        "23: variants.tiled.params.M: name already used for a size",
     ),
-    "the same value twice": ("[8, 16]", "[8, 8]", "20: variants.tiled: 'tiled/TILE=8' arises twice"),
+    "the same value twice": ("[8, 16]", "[8, 8]", "20: variants.tiled: 'tiled/TILE=8': duplicate label"),
     "arch that is none": ("baseline: naive", "arch: volta", "12: arch: arch 'volta' is not an architecture"),
     "int that does not fit": (
         "[M, N, K, A, B, C]",
@@ -263,12 +267,12 @@ ONE_MISTAKE = {
     "a lone step that is not timed": (
         "    kernel: naive<float>\n",
         "    kernel: naive<float>\n    timed: false\n",
-        "17: variants.naive.timed: a variant of one step is timed",
+        "17: variants.naive.timed: a single-step variant must be timed",
     ),
     "a lone step that runs once": (
         "    kernel: naive<float>\n",
         "    kernel: naive<float>\n    once: true\n",
-        "17: variants.naive.once: a variant of one step is timed",
+        "17: variants.naive.once: a single-step variant must be timed",
     ),
     "a list for a reference": (
         "reference: {C: A @ B}",
@@ -311,11 +315,11 @@ ONE_MISTAKE = {
         "6: buffers.A.fill.low: does not go with `random: normal`",
     ),
     "a control character": ("A, B, C]", 'A, B, "\\e[31m"]', "19: variants.naive.args[5]: `\\x1b[31m`: not an"),
-    "no variant with a name": (None, "variants: {a/b: {}}", "1: variants.a/b: 'a/b' is no name;"),
+    "no variant with a name": (None, "variants: {a/b: {}}", "1: variants.a/b: 'a/b' is not a valid name:"),
     "steps beside a launch": (
         "    kernel: naive<float>\n",
         "    steps: [{kernel: f, block: 1, grid: 1}]\n",
-        "17: variants.naive.block: stands beside `steps`; move it into a step",
+        "17: variants.naive.block: conflicts with `steps`; move it into a step",
     ),
 }
 
@@ -339,7 +343,7 @@ def test_all_mistakes_of_a_file_come_at_once_in_the_order_of_lines(mistakes: Mis
         ("baseline: naive", "baseline: nave"),
     )
     assert [message.split(":")[0] for message in found] == ["4", "4", "5", "7", "13", "18", "25"]
-    assert found[2] == "5: description: stands twice; first on line 2"
+    assert found[2] == "5: description: duplicate key; first on line 2"
     assert found[6] == ("25: variants.tiled.block: 64x64 is 4096 threads; a block has at most 1024 (at tiled/TILE=64)")
 
 
@@ -380,7 +384,7 @@ def test_what_reads_the_threads_of_a_wrong_block_is_not_told(mistakes: Mistakes)
 
 def test_a_key_that_stands_twice_is_named_with_its_place(mistakes: Mistakes) -> None:
     found = mistakes(("    block: [16, 16]\n", "    block: [16, 16]\n    block: 16\n"))
-    assert found == ["18: variants.naive.block: stands twice; first on line 17"]
+    assert found == ["18: variants.naive.block: duplicate key; first on line 17"]
 
 
 def test_a_label_of_a_variant_with_a_mistake_is_known_to_the_baseline(mistakes: Mistakes) -> None:

@@ -5,11 +5,15 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
+from gpuprof.isa import ncu_metrics as m
+from gpuprof.isa.opcodes import Operation, opcode
 from gpuprof.toolchain import find_tools
 from tests.hardware.test_recorded_configs import DATA, RECORDS, replay
 
@@ -41,3 +45,18 @@ def test_operations_by_kind(name: str, tmp_path: Path) -> None:
     recorded = {key: value for key, value in record["counters"].items() if key.startswith(PREFIX)}
     assert len(recorded) >= 15
     assert {key: counters.counters[key] for key in recorded} == recorded, LAUNCHES[name]
+
+
+#: Kernels of one repeated instruction in straight code of 128 lanes (``record_operation_classes.py``).
+SINGLE = json.loads((DATA / "operation_classes.json").read_text(encoding="utf-8"))
+LANES = 128
+
+
+@pytest.mark.parametrize("name", sorted(SINGLE))
+def test_the_table_has_the_class_of_single_opcodes(name: str) -> None:
+    expected = Counter()
+    for opcode_name, count in SINGLE[name]["opcodes"].items():
+        expected[opcode(opcode_name).operation.value] += count * LANES
+    classes = [operation.value for operation in Operation if operation is not Operation.UNKNOWN]
+    found = {each: SINGLE[name]["lanes"][m.thread_op(each)] for each in classes}
+    assert found == {each: expected[each] for each in classes}

@@ -27,7 +27,7 @@ def test_the_bound_is_atol_plus_rtol_times_want() -> None:
     assert check.max_abs == pytest.approx(1.2)
     assert check.max_rel == pytest.approx(0.012)  # zeros of the reference have no relative difference
     assert check.first is not None
-    assert (check.first.index, check.first.got, check.first.want) == ((1,), 101.2, 100.0)
+    assert (check.first.index, check.first.got, check.first.expected) == ((1,), 101.2, 100.0)
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
@@ -79,7 +79,7 @@ def test_the_verdict_and_its_sentence() -> None:
     text = explain(verdict)
     assert text is not None
     assert "1 of 4" in text
-    assert "C[1, 1]: got 5.0, want 4" in text
+    assert "C[1, 1]: got 5.0, expected 4" in text
     assert explain(unchecked(4, "no reference")) is None
 
 

@@ -32,7 +32,7 @@ def test_the_least_important_goes_first_and_is_named() -> None:
 
 
 def test_a_column_that_says_one_thing_says_it_when_dropped() -> None:
-    assert fit([column("a", 10, ALWAYS), column("spill", 5, 0, silent="0")], 12).dropped == ("spill (all 0)",)
+    assert fit([column("a", 10, ALWAYS), column("spill", 5, 0, silent="0")], 12).dropped == ("spill (0 in every row)",)
 
 
 def test_the_last_columns_fold_the_widest_first() -> None:

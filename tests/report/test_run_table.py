@@ -121,12 +121,12 @@ def test_a_difference_is_told_once_and_drawn() -> None:
     first = Difference("C", (3, 4), 1.0, 2.0)
     check = Verification("differs", 1.0, 1.0, 64, 64, wrong=8, where_wrong="bottom edge", picture=("..", "xx"))
     row = replace(run.results[0], status=Status.DIFFERS, verification=replace(check, first_difference=first))
-    reason = "8 of 64 checked elements differ (bottom edge), first C[3, 4]: got 1.0, want 2.0"
+    reason = "8 of 64 checked elements differ (bottom edge), first C[3, 4]: got 1.0, expected 2.0"
     told = render(replace(run, results=(replace(row, reason=reason),)), 140)
     assert told.count("checked elements differ") == told.count("C[3, 4]") == 1
     assert "    xx" in told
     other = render(replace(run, results=(replace(row, reason="input A was changed"),)), 140)
-    assert "first at C[3, 4]: got 1.0, want 2.0" in other
+    assert "first at C[3, 4]: got 1.0, expected 2.0" in other
     assert "8 of 64 checked elements differ (bottom edge)" in other
 
 

@@ -110,8 +110,8 @@ def test_fields_of_a_later_release_are_ignored_and_missing_ones_take_their_defau
         ({"seconds": "fast"}, "run.seconds should be float, not text"),
         ({"complete": 1}, "run.complete should be bool, not a number"),
         ({"environment": None}, "run.environment should be an object, not null"),
-        ({"schema_version": True}, "no version"),
-        ({"schema_version": None}, "no version"),
+        ({"schema_version": True}, "not a valid version"),
+        ({"schema_version": None}, "not a valid version"),
     ],
 )
 def test_a_wrong_shape_is_named_by_its_path(change, message) -> None:
@@ -179,3 +179,12 @@ def test_a_target_is_checked_without_a_trace(tmp_path: Path) -> None:
     for bad, words in ((tmp_path, "it is a folder"), (tmp_path / "no" / "x.json", "No such file")):
         with pytest.raises(StoreError, match=words):
             check_target(bad)
+
+
+def test_a_run_of_schema_version_1_is_read() -> None:
+    """Version 1 called the reference's element ``want``."""
+    text = (DATA / "emulated_run.json").read_text()
+    former = text.replace('"expected": "Infinity"', '"want": "Infinity"')
+    former = former.replace(f'"schema_version": {SCHEMA_VERSION}', '"schema_version": 1')
+    assert former.count('"want"') == 1
+    assert from_json(former) == from_json(text)

@@ -36,7 +36,7 @@ def test_clean_code_has_no_finding(kernel: str, analyses: dict[str, Analysis]) -
             "a[row * n + k]",
         ),
         ("stride_two", "uncoalesced", 1, ("8 sectors", "8 bytes apart", "outside of loops"), "a[2 * i]"),
-        ("unpadded_column", "bank conflict", 1, ("32 wavefronts where 1", "loop 1"), "tile[x][y]"),
+        ("unpadded_column", "bank conflict", 1, ("32 wavefronts (1 without", "loop 1"), "tile[x][y]"),
         ("narrow", "narrow load", 4, ("global loads", "128-bit"), "p[0] * 1.5f"),
         ("divides", "integer division", 1, ("loop 1",), "/ (a[i] + m)"),
         ("runtime_index", "local array", 2, ("run-time addresses", "loop 1"), "v[o[i] > 0"),
@@ -55,7 +55,7 @@ def test_a_pattern_is_found_where_it_stands(
         assert word in first.sentence
     assert first.source is not None
     assert line in LINES[first.source.line - 1]
-    assert first.mend
+    assert first.fix
 
 
 def test_division_calls_are_named(analyses: dict[str, Analysis]) -> None:

@@ -26,19 +26,19 @@ REAL = {
     ),
     "toolkit header not included": (
         'extern "C" __global__ void g(float* p) { p[0] = float(__half(1)); }\n',
-        r"k\.cu:1: .*#include <cuda_fp16\.h> cures it",
+        r"k\.cu:1: .*add #include <cuda_fp16\.h>",
     ),
     "namespace not included": (
         'extern "C" __global__ void g(float* p) {\n  cooperative_groups::this_thread_block();\n}\n',
-        r"k\.cu:2: .*#include <cooperative_groups\.h> cures it",
+        r"k\.cu:2: .*add #include <cooperative_groups\.h>",
     ),
     "host code": (
         KERNEL + "int main() {\n  CHECK(cudaDeviceSynchronize());\n}\n",
-        r"k\.cu:3: .*CHECK.* \(in host code, not in a kernel; a define cures it: -D 'CHECK\(x\)=x'\)",
+        r"k\.cu:3: .*CHECK.* \(in host code, not in a kernel; add -D 'CHECK\(x\)=x'\)",
     ),
     "host header": (
         KERNEL + "float most() { return FLT_MAX; }\n",
-        r"k\.cu:2: .*in host code, not in a kernel; #include <cfloat> cures it",
+        r"k\.cu:2: .*in host code, not in a kernel; add #include <cfloat>",
     ),
     "missing header": (
         '#include "helper_cuda.h"\n' + KERNEL,

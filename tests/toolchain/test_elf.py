@@ -136,7 +136,7 @@ def test_files_that_are_no_cubins(tmp_path: Path) -> None:
         read_cubin(tmp_path / "gone")
     text = tmp_path / "text.cubin"
     text.write_text("hello")
-    with pytest.raises(DisassemblyError, match="is no cubin"):
+    with pytest.raises(DisassemblyError, match="is not a cubin"):
         read_cubin(text)
     with pytest.raises(DisassemblyError, match="not of CUDA machine code"):
         read_cubin(Path("/bin/sh").resolve())

@@ -59,7 +59,7 @@ def test_timed_launches_add_up_and_shares_are_weighted_by_time() -> None:
         "smsp__inst_executed.sum": 17,
         "sm__throughput.avg.pct_of_peak_sustained_elapsed": 35.0,
     }
-    assert counters.unavailable == {"a__b_ratio": "2 launches: no value of them all"}
+    assert counters.unavailable == {"a__b_ratio": "2 launches: cannot be combined"}
     assert counters.blocks_total == 4 + 6
 
 

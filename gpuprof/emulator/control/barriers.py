@@ -35,6 +35,8 @@ PARKED = -1
 WARPSYNC_SLOT = 16
 #: That of WARPSYNC.EXCLUSIVE and .COLLECTIVE, whose lanes go on by groups of one mask.
 GROUP_SLOT = 17
+#: That of SYNCS.PHASECHK.TRYWAIT: its lanes try again whenever a phase of an mbarrier is complete.
+PHASE_SLOT = 18
 _FULL = np.uint32(0xFFFFFFFF)
 
 
@@ -103,6 +105,7 @@ class Batch(LaneState):
         self.patience = 0  #: runs spent on few warps at the cost of all
         self.detached = False  #: a gathered part of a batch: block barriers are the whole batch's to decide
         self.partial = False  #: only a part of the fragment is being looked at
+        self.phases = [0]  #: one, shared with gathered parts: completed phases of mbarriers
         self.returns: list[Array] = [ZERO64]  #: one: where the lanes of a WARPSYNC.COLLECTIVE go on behind it
 
     def forget(self) -> None:
@@ -217,6 +220,16 @@ def _count_groups(batch: Batch, index: int, words: Array, going: Bool) -> None:
     counters.parted[index] += int(np.count_nonzero(repeats.any(axis=-1)))
 
 
+def _try_again(batch: Batch) -> None:
+    """Let those who wait for a phase look again; that they issued it once is counted already."""
+    for wait in [wait for wait in batch.waits if wait.slot == PHASE_SLOT]:
+        index = wait.pc // INSTRUCTION_BYTES
+        batch.counters.warps[index] -= batch.count_warps(wait.mask)
+        batch.counters.threads[index] -= batch.count_lanes(wait.mask)
+        batch.push(wait.pc, wait.mask, wait.steps)
+    batch.waits = [wait for wait in batch.waits if wait.slot != PHASE_SLOT]
+
+
 def _missing_mates(words: Array, waiting: Bool, live: Bool) -> Bool:
     """Lanes of whose mask a live lane does not wait with the same mask; all (blocks, warps, 32)."""
     same = (words[..., :, None] == words[..., None, :]) & waiting[..., None, :]
@@ -232,6 +245,9 @@ def release(batch: Batch, slot: int, whole: Bool = FALSE, *, freed_by: str = "",
     """
     if slot == GROUP_SLOT:
         release_groups(batch)
+        return
+    if slot == PHASE_SLOT:
+        _try_again(batch)
         return
     here = [wait for wait in batch.waits if wait.slot == slot]
     if not here:
@@ -315,7 +331,7 @@ def leave(batch: Batch, mask: Bool, pc: int) -> None:
 
 def recheck(batch: Batch, freed_by: str) -> None:
     """Lanes left by EXIT or BREAK: see who may go on now."""
-    for slot in {wait.slot for wait in batch.waits}:
+    for slot in {wait.slot for wait in batch.waits} - {PHASE_SLOT}:
         release(batch, slot, freed_by=freed_by)
     if not batch.detached:
         for number in list(batch.block_barriers):

@@ -70,9 +70,10 @@ def run_part(batch: Batch, part: Part, program: Program, stop: int, run: RunFrag
     mask = take(fragment.mask, part.rows, part.warps)
     small.push(fragment.pc, mask, fragment.steps)
     _move_waiting(batch, small, part)
+    phases = batch.phases[0]
     run(small, program, stop)
     _scatter_files(batch, small, part, before)
-    _return_lanes(batch, small, part)
+    _return_lanes(batch, small, part, completed=batch.phases[0] > phases)
 
 
 def _move_waiting(batch: Batch, small: Batch, part: Part) -> None:
@@ -157,9 +158,12 @@ def _scatter_files(batch: Batch, small: Batch, part: Part, before: tuple[list[Ar
                 large_file[index] = put(batch, large_file[index], value, part.rows, part.warps)
 
 
-def _return_lanes(batch: Batch, small: Batch, part: Part) -> None:
-    """Fragments and waiting lanes of the part become the batch's again; exits are seen by its barriers."""
-    from gpuprof.emulator.control.barriers import leave, release
+def _return_lanes(batch: Batch, small: Batch, part: Part, *, completed: bool) -> None:
+    """Fragments and waiting lanes of the part become the batch's again; exits are seen by its barriers.
+
+    ``completed``: a phase of an mbarrier was completed in the part, for which others may wait.
+    """
+    from gpuprof.emulator.control.barriers import PHASE_SLOT, leave, release
 
     none = np.zeros((1, 1, 1), bool)
     for fragment in small.fragments:
@@ -184,5 +188,5 @@ def _return_lanes(batch: Batch, small: Batch, part: Part) -> None:
         if ended.any():
             mask = np.broadcast_to(ended, (len(part.rows), 1, WARP))
             leave(batch, put(batch, none, mask, part.rows, part.warps), pc)
-    for slot in slots:
+    for slot in (slots - {PHASE_SLOT}) | ({PHASE_SLOT} if completed else set()):
         release(batch, slot)

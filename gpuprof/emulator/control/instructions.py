@@ -13,7 +13,17 @@ import numpy as np
 
 from gpuprof.emulator.contract import Step
 from gpuprof.emulator.control import barriers
-from gpuprof.emulator.control.barriers import GROUP_SLOT, PARKED, WARPSYNC_SLOT, Batch, Fragment, ballot
+from gpuprof.emulator.control.barriers import (
+    GROUP_SLOT,
+    PARKED,
+    PHASE_SLOT,
+    WARPSYNC_SLOT,
+    Batch,
+    Fragment,
+    Waiting,
+    ballot,
+)
+from gpuprof.emulator.memory import transaction_barriers
 from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.emulator.state.faults import first_lane, lane_location
 from gpuprof.emulator.state.operands import FALSE, TRUE, scalar
@@ -381,6 +391,24 @@ def _per_barrier(execute: Terminator, numbers: list[Operand], site: Site) -> Ter
         return PARKED
 
     return split
+
+
+def wait_for_phase(decoded: Decoded, site: Site) -> Terminator:
+    """SYNCS.PHASECHK.TRYWAIT: a warp none of whose lanes finds its phase complete waits for that."""
+    done, result = transaction_barriers.phase_done(decoded), transaction_barriers.result_of(decoded)
+
+    def execute(batch: Batch, fragment: Fragment) -> int:
+        found = np.logical_and(batch.active(), done(batch))
+        going = found.any(axis=2, keepdims=True)
+        waits = np.logical_and(batch.mask, ~going)
+        batch.set_predicate(result, found)
+        if not waits.any():
+            return site.next
+        batch.push(site.next, np.logical_and(batch.mask, going), fragment.steps)
+        batch.waits.append(Waiting(PHASE_SLOT, site.pc, waits, fragment.steps))
+        return PARKED
+
+    return execute
 
 
 def trap(decoded: Decoded, site: Site) -> Terminator:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpuprof.emulator.control import compaction, divergence
-from gpuprof.emulator.control.barriers import Batch, Fragment
+from gpuprof.emulator.control.barriers import PHASE_SLOT, Batch, Fragment
 from gpuprof.emulator.state.faults import code_location, first_lane, lane_location
 from gpuprof.errors import BarrierDeadlockError, EmulationError, InstructionLimitError
 from gpuprof.isa.machine import INSTRUCTION_BYTES
@@ -185,9 +185,13 @@ def _deadlock(batch: Batch, program: Program) -> BarrierDeadlockError:
                 )
             return BarrierDeadlockError(message, code_location(batch.launch.kernel, instruction, block, thread))
     for wait in batch.waits:
-        instruction = program.instructions[wait.pc // INSTRUCTION_BYTES - 1]
+        phase = wait.slot == PHASE_SLOT
+        instruction = program.instructions[wait.pc // INSTRUCTION_BYTES - (not phase)]
         place = lane_location(batch, instruction, first_lane(batch, wait.mask))
-        return BarrierDeadlockError("deadlock: lanes of a warp wait for others that can never come", place)
+        what = (
+            "an mbarrier's phase is never completed" if phase else "lanes of a warp wait for others that can never come"
+        )
+        return BarrierDeadlockError(f"deadlock: {what}", place)
     return BarrierDeadlockError("deadlock: threads arrived at a barrier that nobody waits for")
 
 

@@ -44,6 +44,24 @@ class Region:
     end: int
 
 
+@dataclass(frozen=True)
+class ArrayName:
+    """What a user calls a buffer: its name, and its shape in elements of ``itemsize`` bytes."""
+
+    name: str
+    itemsize: int
+    shape: tuple[int, ...]
+
+    def element(self, offset: int) -> str:
+        """``A[1024, 0]`` for a byte offset from the start; the first index may lie outside of the shape."""
+        flat = offset // self.itemsize
+        indices: list[int] = []
+        for extent in reversed(self.shape[1:]):
+            indices.insert(0, flat % extent if extent else 0)
+            flat //= max(extent, 1)
+        return f"{self.name}[{', '.join(str(index) for index in (flat, *indices))}]"
+
+
 class Arena:
     """Buffers by virtual address. ``capacity_bytes`` limits the sum of what is allocated.
 
@@ -53,6 +71,7 @@ class Arena:
     def __init__(self, capacity_bytes: int = 2 << 30) -> None:
         self.capacity_bytes = capacity_bytes
         self.used_bytes = 0
+        self.names: dict[int, ArrayName] = {}  #: by address, for messages
         self.heap: Heap | None = None  #: of device-side malloc, made when a kernel first asks
         self._starts: list[int] = []
         self._regions: list[Region] = []
@@ -83,6 +102,7 @@ class Arena:
         index = self._starts.index(address - GLOBAL_BASE)
         region = self._regions.pop(index)
         del self._starts[index]
+        self.names.pop(address, None)
         self.used_bytes -= region.end - region.start
         _release(self._memory, region.start, region.end)
         _release(self._shadow, region.start >> 2, (region.end + 3) >> 2)
@@ -155,12 +175,16 @@ class Arena:
         region = min(self._regions, key=lambda region: max(region.start - offset, offset - region.end + 1, 0))
         size = region.end - region.start
         if offset >= region.end:
-            distance = f"{offset - region.end:,} bytes behind the end"
+            distance = f"{offset - region.end:,} bytes past the end"
         elif offset < region.start:
             distance = f"{region.start - offset:,} bytes before the start"
         else:
             distance = f"{offset - region.start:,} bytes into it, across the end"
-        return f"the nearest buffer has {size:,} bytes at 0x{GLOBAL_BASE + region.start:x}: {distance}"
+        named = self.names.get(GLOBAL_BASE + region.start)
+        if named is None:
+            return f"the nearest buffer has {size:,} bytes at 0x{GLOBAL_BASE + region.start:x}: {distance}"
+        shape = f"{list(named.shape)}, {size:,} bytes"
+        return f"{named.element(offset - region.start)}, {distance} of {named.name} ({shape})"
 
     def _gap(self, nbytes: int) -> int | None:
         """The first place with room for ``nbytes`` and guard zones on both sides."""

@@ -101,6 +101,25 @@ def choose_operation(decoded: Decoded) -> Operation:
     return Operation(name, dtype, np.dtype(dtype).itemsize, combine, ufunc)
 
 
+#: Type word of a vector reduction -> (words, how each is added).
+_VECTORS: dict[str, tuple[int, Operation]] = {
+    "F32x2": (2, Operation("ADD", np.float32, 4, np.add, np.add)),
+    "F32x4": (4, Operation("ADD", np.float32, 4, np.add, np.add)),
+    "F16x4": (2, Operation("ADD", np.uint32, 4, _add_halves)),
+    "F16x8": (4, Operation("ADD", np.uint32, 4, _add_halves)),
+    "BF16x4": (2, Operation("ADD", np.uint32, 4, _add_bfloat)),
+    "BF16x8": (4, Operation("ADD", np.uint32, 4, _add_bfloat)),
+}
+
+
+def vector_operation(decoded: Decoded) -> tuple[int, Operation] | None:
+    """(words, operation on each) of a vector reduction, or None; raises NotCovered for another one than ADD."""
+    found = next((_VECTORS[word] for word in decoded.modifiers if word in _VECTORS), None)
+    if found is not None and not decoded.has("ADD"):
+        raise NotCovered(f"{decoded.instruction.mnemonic}: a vector reduction other than ADD")
+    return found
+
+
 def _packed(decoded: Decoded, name: str) -> Operation:
     if name != "ADD" or decoded.has("F16x4", "F16", "BF16"):
         raise NotCovered("packed atomics other than ADD of two halves")

@@ -13,9 +13,9 @@ import numpy as np
 
 from gpuprof.emulator.contract import WARP, Step
 from gpuprof.emulator.memory.addresses import GlobalPlace, memory_operand, wide_address
-from gpuprof.emulator.memory.atomic_operations import Operation, choose_operation, update
+from gpuprof.emulator.memory.atomic_operations import Operation, choose_operation, update, vector_operation
 from gpuprof.emulator.memory.global_access import GlobalCount, take_source
-from gpuprof.emulator.semantics.base import Decoded
+from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.sass.model import Operand, OperandKind
 
 if TYPE_CHECKING:
@@ -74,8 +74,37 @@ def apply(lanes: LaneState, form: AtomicForm, memory: Array, elements: Array) ->
 
 def global_memory(decoded: Decoded, index: int) -> Step:
     """ATOMG with the old value, RED and REDG without."""
+    vector = vector_operation(decoded)
+    if vector is not None:
+        return _vector_reduction(decoded, index, *vector)
     address, combine = wide_address(memory_operand(decoded.instruction)), global_memory_at(decoded, index)
     return lambda lanes: combine(lanes, address(lanes))
+
+
+def _vector_reduction(decoded: Decoded, index: int, count: int, operation: Operation) -> Step:
+    """REDG.ADD.F32x4 and its like: consecutive words, each added on its own; one aligned access of a lane."""
+    operands = decoded.operands
+    if operands[0].kind is not OperandKind.MEMORY or len(operands) != 2:
+        raise NotCovered(f"{decoded.instruction.text}: a vector atomic with a result")
+    source, width = operands[1], 4 * count
+    address = wide_address(operands[0])
+    place, counting = GlobalPlace(decoded.instruction, width, "atomic"), GlobalCount(index, width)
+
+    def execute(lanes: LaneState) -> None:
+        offsets = place.offsets(lanes, address(lanes))
+        counting.count(lanes, offsets)
+        lanes.counters.l1_sectors[index] += _serial_sectors(lanes, offsets)
+        arena, shape = lanes.launch.arena, (lanes.block_count, lanes.warp_count, WARP)
+        enabled = np.broadcast_to(lanes.mask, shape)
+        words = np.broadcast_to(offsets >> 2, shape)[enabled]
+        memory = arena.words.view(operation.dtype)
+        with lanes.launch.atomic_lock:
+            for step in range(count):
+                value = np.broadcast_to(lanes.u32_next(source, step).view(operation.dtype), shape)[enabled]
+                update(memory, words + step, [value], operation, False)
+                arena.written[words + step] = 15
+
+    return execute
 
 
 def global_memory_at(decoded: Decoded, index: int) -> Callable[[LaneState, Array], None]:

@@ -128,6 +128,37 @@ def load_matrix(decoded: Decoded, index: int) -> Step:
     return execute
 
 
+def store_matrix(decoded: Decoded, index: int) -> Step:
+    """STSM.16.M88 and .MT88: as ``load_matrix``, the other way."""
+    if not decoded.has("M88", "MT88") or not decoded.has("16"):
+        raise NotCovered("STSM other than .16.M88 and .16.MT88")
+    matrices = next((int(word) for word in ("2", "4") if decoded.has(word)), 1)
+    transposed, source = decoded.has("MT88"), decoded.operands[-1]
+
+    def rule(addresses: Int64, mask: Bool) -> Int64:
+        return memory_access.matrix_wavefronts(addresses, mask, matrices)
+
+    def ideal(mask: Bool) -> Int64:
+        return np.asarray(mask.any(axis=1) * matrices)
+
+    places = SharedPlaces(decoded, index, 16, "write", WavefrontMemo(rule, ideal))
+    lane = np.arange(WARP)
+
+    def execute(lanes: LaneState) -> None:
+        addresses = np.broadcast_to(places.get(lanes), (lanes.block_count, lanes.warp_count, WARP))
+        for matrix in range(matrices):
+            rows = addresses[:, :, 8 * matrix : 8 * matrix + 8]
+            value = lanes.u32_next(source, matrix)
+            if not transposed:
+                write(lanes, rows[:, :, lane // 4] + 4 * (lane % 4), (value,), 4)
+                continue
+            write(lanes, rows[:, :, 2 * (lane % 4)] + 2 * (lane // 4), (value,), 2)
+            high = np.right_shift(value, np.uint32(16))
+            write(lanes, rows[:, :, 2 * (lane % 4) + 1] + 2 * (lane // 4), (high,), 2)
+
+    return execute
+
+
 def _matrix(lanes: LaneState, rows: Int64, transposed: bool) -> Array:
     """What each lane gets of one matrix, whose eight row addresses are the last axis of ``rows``."""
     lane = np.arange(WARP)

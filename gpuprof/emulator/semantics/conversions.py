@@ -245,8 +245,10 @@ PACKS = ("PACK_AB", "MERGE_C", "PACK_B", "PACK_AB_MERGE_C", "UNPACK_B", "UNPACK_
 @semantics("F2FP")
 def f2fp(insn: Decoded) -> Execute:
     """Two floats to a pair of narrow ones, a in the upper place; or a pair of 8-bit floats to two halves."""
-    allow(insn, FLOATS, PACKS, DIRECTIONS, SMALL_FLOATS, ("RELU", "SATFINITE", "FTZ", "SAT"))
+    allow(insn, FLOATS, PACKS, DIRECTIONS, SMALL_FLOATS, ("RELU", "SATFINITE", "FTZ", "SAT", "TF32"))
     how = pick(insn, PACKS)
+    if insn.has("TF32"):
+        return _to_tf32(insn, how)
     small = next((name for name in insn.modifiers if name in SMALL_FLOATS), None)
     if small is not None:
         return _small_floats(insn, how, small)
@@ -287,6 +289,24 @@ def _pack_pair(insn: Decoded) -> Execute:
     def execute(lanes: Lanes) -> None:
         high, low = convert(lanes.f32(a)).astype(np.uint32), convert(lanes.f32(b)).astype(np.uint32)
         lanes.set_u32(form.result, (high << np.uint32(16)) | low)
+
+    return execute
+
+
+def _to_tf32(insn: Decoded, how: str) -> Execute:
+    """F2FP[.RELU].TF32.F32.PACK_B Rd, b: to ten bits of mantissa, the others 0; any NaN is 0x7fffffff."""
+    allow(insn, ("TF32", "F32", "PACK_B", "RELU", "RZ", "RN"))
+    form = arithmetic_form(insn)
+    if how != "PACK_B" or len(form.sources) != 1:
+        raise NotCovered(insn.instruction.text)
+    source, relu, cuts = form.sources[0], insn.has("RELU"), insn.has("RZ")
+
+    def execute(lanes: Lanes) -> None:
+        value = _rectified(lanes.f32(source)) if relu else lanes.f32(source)
+        bits = value.view(np.uint32)
+        half = np.uint32(0) if cuts else np.uint32(0xFFF) + (bits >> np.uint32(13) & np.uint32(1))
+        rounded = np.where(np.isinf(value), bits, bits + half) & np.uint32(0xFFFFE000)
+        lanes.set_u32(form.result, np.where(np.isnan(value), np.uint32(0x7FFFFFFF), rounded))
 
     return execute
 

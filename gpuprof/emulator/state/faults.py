@@ -10,6 +10,7 @@ from gpuprof.emulator.contract import WARP
 from gpuprof.errors import CodeLocation, MemoryFaultError
 from gpuprof.isa.machine import Dim3
 from gpuprof.sass.model import Instruction
+from gpuprof.toolchain.names import demangle, signature_free
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,10 +21,10 @@ if TYPE_CHECKING:
 def code_location(
     kernel: str, instruction: Instruction, block: Dim3 | None = None, thread: Dim3 | None = None
 ) -> CodeLocation:
-    """The place of an instruction, with its source line where the cubin has line information."""
-    source = instruction.source
+    """The place of an instruction, with the user's source line where the cubin has line information."""
+    source = instruction.source.of_user if instruction.source else None
     return CodeLocation(
-        kernel=kernel,
+        kernel=signature_free(demangle(kernel)),
         address=instruction.address,
         instruction=instruction.text,
         file=source.file if source else "",

@@ -82,7 +82,7 @@ def require_ncu(experiment: Experiment, options: RunOptions) -> Setup:
     setup = prepare_run(experiment, options)
     if setup.devices.kind != "gpu":
         why = " ".join(setup.notes) or f"It is not among --device {','.join(options.devices)}."
-        raise MissingDeviceError(f"ncu needs a GPU. {why} Without --ncu the emulator counts")
+        raise MissingDeviceError(f"ncu needs a GPU. {why} Without --ncu, the emulator's counters are used")
     setup.tools.require("ncu")
     return setup
 
@@ -124,7 +124,7 @@ def _added(launches: Sequence[NcuLaunch]) -> tuple[dict[str, Number], dict[str, 
         found = [launch.values.get(name) for launch in launches]
         value = found[0] if len(launches) == 1 else _over(name, found, launches)
         if value is None:
-            unavailable[name] = f"{len(launches)} launches: no value of them all"
+            unavailable[name] = f"{len(launches)} launches: cannot be combined"
         else:
             values[name] = value
     return values, unavailable

@@ -226,7 +226,7 @@ def summarize(
     worst = next((check for check in checks if check.wrong), None)
     total = sum(check.total for check in checks)
     if total and not any(check.checked for check in checks) and worst is None:
-        why = shortfall or "none of the sampled blocks wrote an element that the reference has"
+        why = shortfall or "none of the sampled blocks wrote a checked element"
         return unchecked(total, why, outputs)
     enough = "unchecked" if shortfall else "ok"
     return Verification(
@@ -270,7 +270,7 @@ def explain(verification: Verification) -> str | None:
         index = ", ".join(str(i) for i in first.index)
         parts.append(
             f"{others:,} of {verification.checked:,} checked elements differ ({verification.where_wrong}), "
-            f"first {first.buffer}[{index}]: got {first.got!r}, want {first.want!r} ({verification.why})"
+            f"first {first.buffer}[{index}]: got {first.got!r}, expected {first.expected!r} ({verification.why})"
         )
     return "; ".join(parts)
 

@@ -149,7 +149,7 @@ def stream_lines(stream: Stream) -> Iterator[str]:
         yield f"{plural(stream.accumulators, 'accumulator')}, the longest chain {stream.longest_chain}"
     if stream.latency is not None:
         pairs = f"{plural(stream.dependent_pairs, 'result')} read within the latency of {stream.latency} instructions"
-        closest = f" (closest: {stream.closest_pair} behind)" if stream.closest_pair is not None else ""
+        closest = f" (closest: {stream.closest_pair} later)" if stream.closest_pair is not None else ""
         yield pairs + closest
 
 
@@ -157,7 +157,7 @@ def predication_lines(analysis: Analysis) -> Iterator[str]:
     """Predicated instructions by predicate, branches by what they depend on, selects."""
     predication = analysis.predication
     share = 100 * predication.predicated / analysis.instructions if analysis.instructions else 0
-    fillers = f", {predication.fillers} of them fillers that do nothing" if predication.fillers else ""
+    fillers = f", {predication.fillers} of which no-ops" if predication.fillers else ""
     inside = f", {predication.in_subroutines} of them in subroutines" if predication.in_subroutines else ""
     yield f"{plural(predication.predicated, 'predicated instruction')} ({share:.1f}%){fillers}{inside}"
     gathered = _gather_groups(analysis)
@@ -233,11 +233,11 @@ def _branch_lines(branches: Sequence[Branch]) -> Iterator[str]:
 
 
 def finding_lines(analysis: Analysis, most: int) -> Iterator[str]:
-    """The weightiest findings, each with what usually mends it."""
+    """The weightiest findings, each with its typical fix."""
     if not analysis.findings:
-        yield "nothing that stands out"
+        yield "nothing notable"
     for number, finding in enumerate(analysis.findings[:most], 1):
-        yield f"{number}. {finding.sentence}. Usually mended so: {finding.mend}."
+        yield f"{number}. {finding.sentence}. Typical fix: {finding.fix}."
     hidden = len(analysis.findings) - most
     if hidden > 0:
         yield f"and {plural(hidden, 'lesser finding')} (--findings {len(analysis.findings)} shows all)"

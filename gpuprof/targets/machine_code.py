@@ -118,7 +118,7 @@ def _chosen_variant(variants: tuple[Variant, ...], request: Request) -> Variant:
     with_code = [variant for variant in variants if variant.main_step is not None]
     if request.variant is None and len(with_code) > 1:
         names = ", ".join(variant.label for variant in with_code[:12])
-        raise UsageError(f"{request.target}: several variants; name one with --variant: {names}")
+        raise UsageError(f"{request.target}: several variants; choose one with --variant; available: {names}")
     chosen = select_all(with_code, [request.variant] if request.variant else [])
     if not chosen:
         raise UsageError(f"{request.target}: no variant launches a kernel of its own: there is no machine code to show")
@@ -127,7 +127,7 @@ def _chosen_variant(variants: tuple[Variant, ...], request: Request) -> Variant:
 
 def _from_source(request: Request) -> Subject:
     """A kernel by name, or a source file. An experiment that launches it tells defines, template values and block."""
-    from gpuprof.cli.kernel_target import find_target
+    from gpuprof.targets.kernel import find_target
 
     known = None
     if request.kernel is None and not Path(request.target).is_file():
@@ -294,8 +294,8 @@ def other_side(request: Request, text: str) -> Request:
     An architecture, a nvcc flag, ``NAME=VALUE``, a CUDA toolkit's folder or a variant's label changes that one thing of
     the first side; anything else is a target of its own.
     """
-    from gpuprof.cli.kernel_target import read_defines
     from gpuprof.device.choice import resolve_arch
+    from gpuprof.targets.kernel import read_defines
 
     path = Path(text)
     if text.startswith("-"):

@@ -74,7 +74,7 @@ def read_defines(texts: Iterable[str]) -> Mapping[str, str]:
     for text in texts:
         name, _, value = text.partition("=")
         if not name.isidentifier():
-            raise UsageError(f"-D {text}: write it as -D NAME=value; '{name}' is no name")
+            raise UsageError(f"-D {text}: write it as -D NAME=value; '{name}' is not a valid name")
         defines[name] = value if "=" in text else "1"
     return defines
 

@@ -1,0 +1,1 @@
+"""What names on a command line mean: a kernel, a source, an experiment's variant, a cubin, an executable."""
