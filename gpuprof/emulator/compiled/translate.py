@@ -17,6 +17,7 @@ from gpuprof.emulator.compiled.memory_instructions import MEMORY, misread_copy
 from gpuprof.emulator.compiled.operands import mask_text
 from gpuprof.emulator.compiled.warp_instructions import WARP_WIDE
 from gpuprof.emulator.semantics.base import TABLE, Decoded, NotCovered
+from gpuprof.emulator.semantics.fast_paths import specialise
 from gpuprof.emulator.state.launch import CODE_BASE
 from gpuprof.isa.machine import INSTRUCTION_BYTES
 from gpuprof.sass.model import Operand, OperandKind
@@ -228,7 +229,7 @@ def _step_lines(decoded: Decoded, site: Site, text: _Text) -> list[str]:
     if opcode not in TABLE:
         raise NotCovered("no translation")
     lanes = SymbolicLanes(CODE_BASE)
-    TABLE[opcode](decoded)(lanes)
+    (specialise(decoded) or TABLE[opcode](decoded))(lanes)  # type: ignore[arg-type]
     if not lanes.form.stores:
         return []
     name = text.form(function_text("NAME", lanes))

@@ -698,3 +698,22 @@ bool gp_enter_shared(Warp& w, u32 site, u32 m, const Narrow& narrow, u32 width, 
 bool gp_enter_window(Warp& w, u32 site, u32 m, const u32* address, u32 width) {
   return enter_shared_generic(w, site, m, address, width, 2);
 }
+
+// The counting rules by number, for tests that hold them equal to isa/memory_access.py and counting/bypass_copies.py.
+extern "C" u32 gp_rule(u32 rule, const u32* address, const u32* source, u32 mask, u32 reads, u32 width) {
+  switch (rule) {
+    case 0: return count_shifted(address, 5);
+    case 1: return count_shifted(address, 7);
+    case 2: return load_wavefronts(address, mask, width);
+    case 3: return store_wavefronts(address, mask, width);
+    case 4: return matrix_wavefronts(address, mask, width);
+    case 5: return atomic_wavefronts(address, mask, width);
+    case 6: return ideal_wavefronts(mask, width);
+    case 7: return copy_wavefronts(address, source, mask, reads, width);
+    case 8: return requested_sectors(address, source, reads);
+    case 9: return copied_sectors(address, source, reads);
+    case 10: return bypass_passes(address, source, reads);
+    case 11: return serial_sectors(address, mask);
+  }
+  return ~0u;
+}
