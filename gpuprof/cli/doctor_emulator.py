@@ -24,6 +24,8 @@ def report_coverage(tools: Toolchain, path: Path, *, as_json: bool) -> int:
     else:
         for name, report in reports.items():
             _print(name, report)
+        if len(reports) > 1:
+            _print_total(list(reports.values()))
     return 1 if any(report.uncovered for report in reports.values()) else 0
 
 
@@ -51,6 +53,8 @@ def _as_data(report: Coverage) -> dict[str, object]:
     return {
         "instructions": report.instructions,
         "percent": report.percent,
+        "functions": report.functions,
+        "runnable": report.runnable,
         "covered": dict(report.covered),
         "uncovered": [
             {
@@ -68,6 +72,8 @@ def _as_data(report: Coverage) -> dict[str, object]:
 def _print(name: str, report: Coverage) -> None:
     known = report.instructions - len(report.uncovered)
     click.echo(f"{name}: the emulator knows {known:,} of {report.instructions:,} instructions ({report.percent:.1f} %)")
+    share = 100.0 * report.runnable / report.functions if report.functions else 100.0
+    click.echo(f"  {report.runnable:,} of {report.functions:,} kernels and functions can run ({share:.1f} %)")
     opcodes = ", ".join(f"{opcode} {count}" for opcode, count in _by_opcode(report).items())
     click.echo(click.wrap_text(f"known: {opcodes or 'none'}", 100, "  ", "    "))
     unknown = sorted(report.uncovered_mnemonics.items(), key=lambda item: (-item[1], item[0]))
@@ -78,6 +84,14 @@ def _print(name: str, report: Coverage) -> None:
         click.echo(f"    {where}: {each.instruction.text}{_in_source(each)}: {each.reason}")
     if len(report.uncovered) > _LISTED:
         click.echo(f"    and {len(report.uncovered) - _LISTED:,} more places (--json lists them all)")
+
+
+def _print_total(reports: list[Coverage]) -> None:
+    functions, runnable = (sum(getattr(each, name) for each in reports) for name in ("functions", "runnable"))
+    share = 100.0 * runnable / functions if functions else 100.0
+    click.echo(
+        f"all {len(reports)} cubins: {runnable:,} of {functions:,} kernels and functions can run ({share:.1f} %)"
+    )
 
 
 def _place(each: Uncovered) -> str | None:

@@ -11,6 +11,7 @@ import click
 
 from gpuprof.cli.export_options import sort_option
 from gpuprof.cli.ncu_options import ncu_options, ncu_options_of
+from gpuprof.emulator.options import ENGINES
 
 if TYPE_CHECKING:
     from gpuprof.device.process import ChildProcess
@@ -49,7 +50,12 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
 @click.option("--no-history", is_flag=True, help="Do not store the run.")
 @click.option("--history", type=click.Path(dir_okay=False), metavar="FILE", help="Store the run in this database.")
 @click.option("--save-outputs", type=click.Path(file_okay=False), metavar="DIR", help="Write every output as .npy.")
-@click.option("--emulate-budget", metavar="N", help="Thread instructions per emulated launch, or 'all'  [default: 1e8]")
+@click.option(
+    "--emulate-budget",
+    metavar="N",
+    help="Thread instructions per emulated launch, or 'all'  [default: 1e8; compiled 1e10]",
+)
+@click.option("--engine", type=click.Choice(ENGINES), help="What executes on the emulator  [default: auto]")
 @click.option("--emulate-limit", type=click.IntRange(1), help="Instruction limit per warp (endless-loop guard).")
 @click.option(
     "--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="CUDA toolkit directory."
@@ -106,7 +112,7 @@ def _options(flags: Mapping[str, Any]) -> RunOptions:
 
     from gpuprof.arch.spelling import parse_arch
     from gpuprof.device.choice import parse_devices
-    from gpuprof.profile.options import EMULATE_LIMIT, RunOptions, TimingOptions
+    from gpuprof.profile.options import COMPILED_BUDGET, EMULATE_LIMIT, RunOptions, TimingOptions
 
     timing = TimingOptions(
         protocol="warm" if flags["warm"] else "cold",
@@ -134,6 +140,8 @@ def _options(flags: Mapping[str, Any]) -> RunOptions:
         resume=flags["resume"],
         save_outputs=Path(save) if save else None,
         emulate_budget=parse_budget(flags["emulate_budget"]),
+        compiled_budget=COMPILED_BUDGET if flags["emulate_budget"] is None else parse_budget(flags["emulate_budget"]),
+        engine=flags["engine"],
         emulate_limit=flags["emulate_limit"] or EMULATE_LIMIT,
         ncu=bool(flags["ncu_sets"] or flags["ncu_sections"] or flags["ncu_report"]),
         command=("gpuprof", *sys.argv[1:]),

@@ -1,1 +1,1 @@
-"""device"""
+"""What executes a launch: GPUs through pycuda, the emulator, and the processes that supervise them."""

@@ -100,8 +100,11 @@ class LaunchCounters:
     per_instruction: tuple[InstructionCounters, ...] = ()
     printed: str = ""  #: what the kernel's printf wrote
     unavailable: Mapping[str, str] = field(default_factory=dict)  #: metric -> why it has no value
+    warnings: tuple[str, ...] = ()  #: what the counting cost, or cannot say
     #: Of a sample: by the identifier of an output, how many bytes the whole grid would have stored to (estimated)
     expected_bytes: Mapping[int, float] = field(default_factory=dict)
+    engine: str = ""  #: of the emulator: ``compiled`` or ``numpy``
+    engine_note: str = ""  #: why it was not the compiled one
 
     @property
     def scaled(self) -> bool:

@@ -25,6 +25,12 @@ class Coverage:
 
     covered: Mapping[str, int]
     uncovered: tuple[Uncovered, ...]
+    functions: int = 0  #: kernels and functions of their own code
+
+    @property
+    def runnable(self) -> int:
+        """Functions all of whose instructions are covered."""
+        return self.functions - len({each.kernel for each in self.uncovered})
 
     @property
     def instructions(self) -> int:
@@ -50,7 +56,7 @@ def coverage(disassembly: Disassembly) -> Coverage:
             covered[instruction.mnemonic] += 1
         else:
             uncovered.append(Uncovered(kernel, instruction, reason))
-    return Coverage(covered, tuple(uncovered))
+    return Coverage(covered, tuple(uncovered), len(disassembly.functions))
 
 
 def _bound(disassembly: Disassembly) -> Iterator[tuple[str, Instruction, str | None]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -78,10 +79,12 @@ def emulate(
         strata = [_Stratum(total, engine.run(np.arange(total, dtype=np.int64)))]
     else:
         coverage = _Coverage(arena, options.watched)
-        strata = _sample(engine, grid, options, coverage)
+        started = time.monotonic()
+        strata = _sample(engine, grid, coverage)
+        warnings = _over_budget(strata, engine.budget, time.monotonic() - started)
         if sum(stratum.counters.blocks for stratum in strata) < total:
             report = _report(image, context, engine, strata, total)
-            return replace(report, expected_bytes=coverage.expected(strata))
+            return replace(report, expected_bytes=coverage.expected(strata), warnings=warnings)
     return _report(image, context, engine, strata, total)
 
 
@@ -111,23 +114,45 @@ class _Coverage:
         return tuple(float(value) for value in total)
 
 
-def _sample(engine: ChosenEngine, grid: Dim3, options: EmulationOptions, coverage: _Coverage) -> list[_Stratum]:
-    """One block of each class, then the whole rest when the budget allows it, else more of the largest class."""
-    classes = block_classes(grid)
-    strata = [_Stratum(each.size, engine.run(np.array([each.pilot])), coverage.take()) for each in classes]
-    costs = [sum(stratum.counters.threads) for stratum in strata]
-    budget = options.budget or 0
-    if engine.name == "compiled" and options.compiled_budget is not None:
-        budget = options.compiled_budget
-    expected = sum(cost * stratum.size for cost, stratum in zip(costs, strata, strict=True))
-    if expected <= budget:
+def _sample(engine: ChosenEngine, grid: Dim3, coverage: _Coverage) -> list[_Stratum]:
+    """One block of each class, then the whole rest when the budget allows it, else more of the largest class.
+
+    The first blocks count too, the largest class's first: classes for which the budget has nothing left are taken for
+    the largest one. So at most one block is executed beyond the budget.
+    """
+    classes = block_classes(grid)[::-1]
+    strata: list[_Stratum] = []
+    spent = most = 0
+    for number, each in enumerate(classes):
+        if number and spent + most > engine.budget:
+            strata[0] = replace(strata[0], size=strata[0].size + sum(rest.size for rest in classes[number:]))
+            return strata
+        strata.append(_Stratum(each.size, engine.run(np.array([each.pilot])), coverage.take()))
+        cost = sum(strata[-1].counters.threads)
+        spent, most = spent + cost, max(most, cost)
+    expected = sum(sum(stratum.counters.threads) * stratum.size for stratum in strata)
+    if expected <= engine.budget:
         return _finish(engine, classes, strata)
-    most = max(costs[-1], 1)
-    more = choose_more(classes[-1], max(0, (budget - sum(costs)) // most))
-    last = strata[-1]
-    last.counters.add(engine.run(more))
-    last.stored = coverage.take() + (0 if last.stored is None else last.stored)
+    first = strata[0]
+    more = choose_more(classes[0], max(0, (engine.budget - spent) // max(sum(first.counters.threads), 1)))
+    first.counters.add(engine.run(more))
+    first.stored = coverage.take() + (0 if first.stored is None else first.stored)
     return strata
+
+
+def _over_budget(strata: Sequence[_Stratum], budget: int, seconds: float) -> tuple[str, ...]:
+    """A sentence where one block alone was over the budget: what it took, and what would fit."""
+    blocks = strata[0].counters.blocks
+    cost = sum(strata[0].counters.threads)
+    if blocks > 1 or cost <= budget:
+        return ()
+    total = sum(stratum.size for stratum in strata)
+    share = budget / cost
+    return (
+        f"one block executes {cost:,} thread instructions, over the budget of {budget:,}: only it ran, in "
+        f"{seconds:.1f} s; a loop of {share:.0%} of its length fits, and all {total:,} blocks would take about "
+        f"{seconds * total:,.0f} s (--emulate-budget {cost * total:.1e})",
+    )
 
 
 def _finish(engine: ChosenEngine, classes: tuple[BlockClass, ...], strata: list[_Stratum]) -> list[_Stratum]:

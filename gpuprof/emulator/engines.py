@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     Blocks = NDArray[np.int64]
 
-ENGINES = ("auto", "compiled", "numpy")
 #: A launch that numpy is expected to end within this time is not compiled.
 WORTH_S = 1.0
 #: How long the first block may run in numpy before the launch is taken for a long one.
@@ -93,6 +92,14 @@ class ChosenEngine:
     @property
     def name(self) -> str:
         return "compiled" if self._compiled is not None else "numpy"
+
+    @property
+    def budget(self) -> int:
+        """Thread instructions that a sample may take with the engine that runs now."""
+        options = self._context.options
+        if self._compiled is not None and options.compiled_budget is not None:
+            return options.compiled_budget
+        return options.budget or 0
 
     def run(self, blocks: Blocks) -> Counters:
         """Run these blocks; raises EmulationError and its kinds."""

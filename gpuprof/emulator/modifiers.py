@@ -84,7 +84,7 @@ KNOWN: dict[str, frozenset[str]] = {
     "REDG": _ATOMIC | _words("F32x2 F32x4 F16x4 F16x8 BF16x4 BF16x8"),
     "QSPC": _words("E S G L"),
     "LEPC": _NOTHING,
-    "SYNCS": _words("EXCH 64 ARRIVE TRANS64 A1T0 ART0 A0TR RED PHASECHK TRYWAIT CCTL IV"),
+    "SYNCS": _words("EXCH 64 ARRIVE TRANS64 A1T0 ART0 A0TR RED PHASECHK TRYWAIT CCTL IV IVALL"),
     "ARRIVES": _words("LDGSTSBAR 64 ARVCNT"),
     "UBLKCP": _words("S G"),
     # special registers

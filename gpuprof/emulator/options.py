@@ -6,13 +6,20 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from gpuprof.errors import UsageError
+
+#: What can execute a launch: numpy, compiled lanes, or the one that suits it.
+ENGINES = ("auto", "compiled", "numpy")
 #: Names the engine where nothing else does: auto, compiled or numpy.
 ENGINE_VARIABLE = "GPUPROF_ENGINE"
 
 
 def default_engine() -> str:
-    """The engine of the environment, else ``auto``."""
-    return os.environ.get(ENGINE_VARIABLE, "auto")
+    """The engine of the environment, else ``auto``; raises UsageError."""
+    name = os.environ.get(ENGINE_VARIABLE) or "auto"
+    if name not in ENGINES:
+        raise UsageError(f"{ENGINE_VARIABLE}={name}: the engines are {', '.join(ENGINES)}")
+    return name
 
 
 @dataclass(frozen=True)
@@ -26,7 +33,7 @@ class EmulationOptions:
     threads: int | None = None  #: processes that share the blocks; None: the cores of this process
     per_instruction: bool = True
     engine: str = field(default_factory=default_engine)  #: ``compiled``, ``numpy``, or by what suits the launch
-    compiled_budget: int | None = None  #: ``budget`` for launches that the compiled engine runs; None: the same
+    compiled_budget: int | None = None  #: in place of ``budget`` where the compiled engine runs; None: the same
     watched: tuple[tuple[int, int], ...] = ()  #: (address, bytes) of buffers whose coverage by a sample is estimated
     poison: int = 0xFF  #: byte that shared and local memory and unset registers begin with
 

@@ -1,1 +1,1 @@
-"""profile"""
+"""A run: build, read, execute, verify, time, and hand back plain results."""

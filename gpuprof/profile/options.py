@@ -7,6 +7,8 @@ from pathlib import Path
 
 #: Thread instructions of one launch above which the emulator runs a sample of the grid's blocks.
 EMULATE_BUDGET = 100_000_000
+#: The same for the compiled engine, which executes that many in the time that numpy takes for the other.
+COMPILED_BUDGET = 10_000_000_000
 #: Instructions of one warp above which the emulator calls a launch endless. No bundled experiment has a warp with a
 #: hundredth of them, and an endless loop of a few instructions gets there within a minute.
 EMULATE_LIMIT = 5_000_000
@@ -47,6 +49,8 @@ class RunOptions:
     resume: bool = False
     save_outputs: Path | None = None
     emulate_budget: int | None = EMULATE_BUDGET
+    compiled_budget: int | None = COMPILED_BUDGET  #: in place of it where the compiled engine runs
+    engine: str | None = None  #: ``auto``, ``compiled``, ``numpy``; None: the environment's
     emulate_limit: int = EMULATE_LIMIT
     ncu: bool = False
     command: tuple[str, ...] = ()

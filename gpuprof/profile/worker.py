@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -78,6 +79,8 @@ class Worker:
             request.device,
             arch=request.arch,
             budget=request.budget,
+            compiled_budget=request.compiled_budget,
+            engine=request.engine,
             instruction_limit=request.instruction_limit,
             threads=request.threads,
             cuda_home=request.cuda_home,
@@ -113,6 +116,8 @@ class Worker:
         if not request.aside:
             self._timed[request.jobs[0].label] = request.jobs[0]
         verification = self._verdict(request, parts, why, digests, missing)
+        warned = dict.fromkeys(warning for step in counted for warning in step.counters.warnings)
+        verification = replace(verification, notes=(*verification.notes, *warned))
         return Checked(verification, counters_of(counted), damage, wide=wide)
 
     def _compare(self, request: Check, seed: int, coverage: Mapping[str, Coverage]) -> Comparison:

@@ -19,7 +19,7 @@ from gpuprof.sass.loops import chain_lengths
 from gpuprof.sass.model import Instruction, Operand, OperandKind
 from gpuprof.sass.opcodes import is_math
 
-#: Cycles from issue to the use of a result on the same pipe (section "Dependent-issue latencies" of the notes cited).
+#: Cycles from issue to the use of a result on the same pipe.
 _LATENCY = {"FFMA": 4, "FADD": 4, "FMUL": 4, "IMAD": 4, "HFMA2": 5, "HADD2": 5, "HMUL2": 5, "FFMA2": 4}
 _SLOTS = 3
 _READ_WINDOW = 3

@@ -98,7 +98,7 @@ def test_wavefronts_of_atomics(access: tuple[np.ndarray, np.ndarray, int]) -> No
     assert wavefronts.atomic_wavefronts(addresses, mask, 4).tolist() == want
 
 
-#: Measured examples of section 4.3's rule: lane stride in elements -> wavefronts of (load, store).
+#: Measured examples: lane stride in elements -> wavefronts of (load, store).
 STRIDES = [(4, 1, 1, 1), (4, 2, 2, 2), (4, 32, 32, 32), (4, 33, 1, 1), (16, 1, 4, 4), (16, 0, 2, 4), (16, 2, 8, 8)]
 
 

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
+from gpuprof.device.base import Launch, Pointer
+from gpuprof.device.emulated import EmulatedDevice
+from gpuprof.emulator.options import EmulationOptions
 from gpuprof.emulator.sampling import block_classes, choose_more
+from tests.sass.sass_tools import compile_cubin
 
 
 @pytest.mark.parametrize(
@@ -34,3 +40,31 @@ def test_more_blocks_are_spread_and_never_the_pilot() -> None:
     assert len(set((more // 64).tolist())) > 15  # many rows of the grid
     assert len(choose_more(interior, 10**9)) == interior.size - 1
     assert len(choose_more(interior, 0)) == 0
+
+
+LONG = """extern "C" __global__ void longs(int n, float* out) {
+    float s = 0;
+    for (int k = 0; k < n; ++k) s = s * 0.5f + k;
+    out[blockIdx.x * blockDim.x + threadIdx.x] = s;
+}
+"""
+
+
+@pytest.mark.parametrize(("budget", "blocks", "warns"), [(500_000, 1, True), (3_000_000, 3, False), (10**9, 64, False)])
+def test_first_blocks_count_and_one_over_the_budget_is_said(
+    budget: int, blocks: int, warns: bool, tmp_path: Path
+) -> None:
+    source = tmp_path / "long.cu"
+    source.write_text(LONG)
+    cubin = compile_cubin(source, "sm_89", tmp_path)
+    device = EmulatedDevice(EmulationOptions(budget=budget))
+    target = device.allocate(4 * 8192)
+    arguments = ((2000).to_bytes(4, "little"), Pointer(target))
+    counters = device.launch(Launch(cubin, "longs", (64, 1, 1), (128, 1, 1), 0, arguments))
+    assert counters.blocks_run == blocks
+    assert bool(counters.warnings) is warns
+    assert all(f"over the budget of {budget:,}" in warning for warning in counters.warnings)
+    whole = EmulatedDevice(EmulationOptions(budget=None))
+    target = whole.allocate(4 * 8192)
+    exact = whole.launch(Launch(cubin, "longs", (64, 1, 1), (128, 1, 1), 0, (arguments[0], Pointer(target))))
+    assert counters.counters["smsp__inst_executed.sum"] == exact.counters["smsp__inst_executed.sum"]

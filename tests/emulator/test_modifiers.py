@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from gpuprof.emulator.coverage import coverage
 from gpuprof.emulator.program import Program
 from gpuprof.sass.parse import parse_disassembly
 from gpuprof.toolchain import find_tools
@@ -48,3 +49,15 @@ def test_an_unknown_modifier_is_refused_by_name(tmp_path: Path) -> None:
         program.instructions[number] = instruction
         assert "NOSUCH" in (reason or ""), mnemonic
     assert known > 300
+
+
+def test_coverage_says_how_many_kernels_can_run(tmp_path: Path) -> None:
+    with zipfile.ZipFile(HARDWARE / "forms_cubins.zip") as archive:
+        archive.extract("kinds.cubin", tmp_path)
+    code = parse_disassembly(disassemble_text(find_tools(), tmp_path / "kinds.cubin"))
+    found = coverage(code)
+    assert found.functions == len(code.functions) == found.runnable
+    name, function = next(iter(code.functions.items()))
+    broken = replace(function.instructions[0], modifiers=("NOSUCH",))
+    functions = {**code.functions, name: replace(function, instructions=(broken, *function.instructions[1:]))}
+    assert coverage(replace(code, functions=functions)).runnable == found.runnable - 1

@@ -99,7 +99,14 @@ def _library(text: str, files: list[str], level: str, name: str) -> Path:
 
 
 def _compile(text: str, files: list[str], level: str, name: str) -> bytes:
-    flags = [*FLAGS, level, "-ftree-vectorize", "-fvect-cost-model=dynamic", "-mprefer-vector-width=512", f"-I{RUNTIME}"]
+    flags = [
+        *FLAGS,
+        level,
+        "-ftree-vectorize",
+        "-fvect-cost-model=dynamic",
+        "-mprefer-vector-width=512",
+        f"-I{RUNTIME}",
+    ]
     if platform.machine() == "aarch64":
         flags.remove("-mprefer-vector-width=512")
     with tempfile.TemporaryDirectory(prefix="gpuprof-lanes-") as folder:

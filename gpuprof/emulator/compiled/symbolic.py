@@ -52,7 +52,7 @@ def literal(value: Any, dtype: np.dtype[Any]) -> str:
         bits = int(np.asarray(value, dtype).view(f"u{dtype.itemsize}"))
         if dtype == _HALF:
             return f"(u16)0x{bits:x}u"
-        return f"bits_as<{c_type(dtype)}>({'(u64)' if dtype.itemsize == 8 else ''}0x{bits:x}u{'ll' * (dtype.itemsize == 8)})"
+        return f"bits_as<{c_type(dtype)}>((u{8 * dtype.itemsize})0x{bits:x}ull)"
     number = int(value)
     if dtype.kind == "i":
         return f"({c_type(dtype)})0x{number & (1 << 8 * dtype.itemsize) - 1:x}{'ull' if dtype.itemsize == 8 else 'u'}"

@@ -27,7 +27,26 @@ Lines = list[str]
 SPECIAL = {
     name: number
     for number, name in enumerate(
-        ["SR_TID.X", "SR_TID.Y", "SR_TID.Z", "SR_TID", "SR_LANEID", "SR_VIRTID", "SR_WARPID", "SR_EQMASK", "SR_LTMASK", "SR_LEMASK", "SR_GTMASK", "SR_GEMASK", "SR_CTAID.X", "SR_CTAID.Y", "SR_CTAID.Z", "SR_SMEMSZ", "SR_CLOCKLO", "SR_CLOCKHI"]
+        [
+            "SR_TID.X",
+            "SR_TID.Y",
+            "SR_TID.Z",
+            "SR_TID",
+            "SR_LANEID",
+            "SR_VIRTID",
+            "SR_WARPID",
+            "SR_EQMASK",
+            "SR_LTMASK",
+            "SR_LEMASK",
+            "SR_GTMASK",
+            "SR_GEMASK",
+            "SR_CTAID.X",
+            "SR_CTAID.Y",
+            "SR_CTAID.Z",
+            "SR_SMEMSZ",
+            "SR_CLOCKLO",
+            "SR_CLOCKHI",
+        ]
     )
 } | {"SR_GLOBALTIMERLO": 16, "SR_GLOBALTIMERHI": 17}
 PER_LANE = 12  #: special registers below this number differ between lanes
@@ -190,7 +209,8 @@ def transpose(decoded: Decoded, index: int) -> Lines:
 
 def query_space(decoded: Decoded, index: int) -> Lines:
     address = wide_text(memory_operand(decoded.instruction))
-    windows = f"const Wide a_ = {address}; u32 in_ = 0; LANES {{ const u32 high_ = (u32)((((u64)a_.high[l] << 32 | a_.low[l]) + a_.add) >> 32); "
+    high = "(u32)((((u64)a_.high[l] << 32 | a_.low[l]) + a_.add) >> 32)"
+    windows = f"const Wide a_ = {address}; u32 in_ = 0; LANES {{ const u32 high_ = {high}; "
     kinds = {
         "S": f"high_ == {SHARED_WINDOW_HIGH}u",
         "L": f"high_ == {LOCAL_WINDOW_HIGH}u",

@@ -1,1 +1,1 @@
-"""emulator/semantics"""
+"""What each instruction computes: one module per family of opcodes."""

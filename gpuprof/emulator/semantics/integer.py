@@ -1,4 +1,4 @@
-"""Integer addition, multiply-add, comparison, minimum and maximum (facts: SASS notes, integer table).
+"""Integer addition, multiply-add, comparison, minimum and maximum.
 
 All arithmetic is modulo 2^32 on uint32 arrays, which numpy wraps without a warning; carries go through uint64.
 """

@@ -18,7 +18,9 @@ SECTORS, LINES, LOAD, STORE, MATRIX, ATOMIC, IDEAL, COPY, REQUESTED, COPIED, PAS
 PATTERNS = 400
 
 
-def rule(number: int, address: np.ndarray, mask: np.ndarray, width: int, source: object = None, reads: object = None) -> int:
+def rule(
+    number: int, address: np.ndarray, mask: np.ndarray, width: int, source: object = None, reads: object = None
+) -> int:
     words = np.ascontiguousarray(address, np.uint32)
     from_where = np.ascontiguousarray(address if source is None else source, np.uint32)
     bits = int(np.packbits(mask, bitorder="little").view(np.uint32)[0])
@@ -96,7 +98,9 @@ def test_global_memory(width: int) -> None:
 def test_copies(width: int) -> None:
     random = np.random.default_rng(width)
     sources = list(patterns(width, 20 + width))
-    for (address, mask), (source, _) in zip(patterns(width, 30 + width), random.permutation(np.array(sources, object)), strict=True):
+    for (address, mask), (source, _) in zip(
+        patterns(width, 30 + width), random.permutation(np.array(sources, object)), strict=True
+    ):
         shared, reads = repeated(address, mask).astype(np.int64), mask & (random.random(32) < 0.8)
         origin = np.asarray(source, np.int64)
         want = memory_access.copy_wavefronts(shared[None], origin[None], mask[None], reads[None], width)
@@ -111,5 +115,9 @@ def test_bypassing_copies() -> None:
         origin = address + 4096 if near else source
         lanes = [(lane, int(address[lane]), int(origin[lane])) for lane in np.flatnonzero(reads).tolist()]
         got = [rule(number, address, mask, 16, origin, reads) for number in (REQUESTED, COPIED, PASSES)]
-        want = [bypass_copies.requested_sectors(lanes), bypass_copies.copied_sectors(lanes), bypass_copies.passes(lanes)]
+        want = [
+            bypass_copies.requested_sectors(lanes),
+            bypass_copies.copied_sectors(lanes),
+            bypass_copies.passes(lanes),
+        ]
         assert got == want, (address.tolist(), origin.tolist(), reads.tolist())

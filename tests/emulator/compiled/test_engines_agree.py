@@ -157,5 +157,3 @@ def test_a_fault_leaves_no_half_of_a_launch_behind() -> None:
     with pytest.raises(EmulationError):
         kernels.run("write_beyond", 6, 32, out, i32(0))
     assert not out.any()
-
-
