@@ -108,9 +108,8 @@ def check_programs(programs: list[Any], cubin: EmulatedCubin) -> None:
         words = tuple(as_words(value) for value in inputs_for(program.family, seed))
         results = []
         for engine in ("compiled", "numpy"):
-            options = EmulationOptions(engine=engine)
             size = np.int32(words[0].size)
-            results.append(cubin.run(program.name, np.zeros_like(words[0]), words, size, options=options))
+            results.append(cubin.run(program.name, np.zeros_like(words[0]), words, size, engine=engine))
         assert results[0].tobytes() == results[1].tobytes(), program.text
 
 
