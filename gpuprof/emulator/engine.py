@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpuprof.emulator.certainty import doubts
 from gpuprof.emulator.contract import WARP
 from gpuprof.emulator.control.barriers import Batch
 from gpuprof.emulator.control.scheduler import run_batch
@@ -84,7 +85,7 @@ def emulate(
         warnings = _over_budget(strata, engine.budget, time.monotonic() - started)
         if sum(stratum.counters.blocks for stratum in strata) < total:
             report = _report(image, context, engine, strata, total)
-            return replace(report, expected_bytes=coverage.expected(strata), warnings=warnings)
+            return replace(report, expected_bytes=coverage.expected(strata), warnings=(*warnings, *report.warnings))
     return _report(image, context, engine, strata, total)
 
 
@@ -257,4 +258,5 @@ def _report(
         printed=context.runtime.text,
         engine=engine.name,
         engine_note=engine.note,
+        warnings=doubts(image.arch, (image.program.instructions[index] for index in lines)),
     )

@@ -77,7 +77,7 @@ KNOWN: dict[str, frozenset[str]] = {
     "ULDC": _words("U8 S8 U16 S16 32 64"),
     "LDCU": _words("U8 S8 U16 S16 32 64 128"),
     "LDGSTS": _words(_SCOPES, _CACHE, "32 64 128 BYPASS ACCESS ZFILL"),
-    "ATOMS": _words(_INTEGERS, "POPC CAST SPIN 32"),
+    "ATOMS": _words(_INTEGERS, "POPC CAST SPIN 32 ARRIVE"),
     "ATOMG": _ATOMIC,
     "ATOM": _ATOMIC,
     "RED": _ATOMIC,

@@ -9,6 +9,7 @@ import numpy as np
 
 from gpuprof.emulator.contract import WARP, Step
 from gpuprof.emulator.counting.pattern_memo import WavefrontMemo
+from gpuprof.emulator.memory import transaction_barriers
 from gpuprof.emulator.memory.atomic_operations import Operation
 from gpuprof.emulator.memory.atomics import AtomicForm, apply
 from gpuprof.emulator.memory.global_access import take_source
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 def shared(decoded: Decoded, index: int) -> Step:
     """Every form of ATOMS that is known."""
+    if decoded.has("ARRIVE"):
+        return transaction_barriers.arrive_before_sm90(decoded, index)
     if decoded.has("CAST"):
         return _spin(decoded, index)
     if decoded.has("POPC"):

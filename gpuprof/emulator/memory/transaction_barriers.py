@@ -1,4 +1,4 @@
-"""mbarrier objects in shared memory: SYNCS, ARRIVES.LDGSTSBAR, and UBLKCP, whose bytes they count.
+"""mbarrier objects in shared memory: SYNCS (before sm_90 ATOMS.ARRIVE), ARRIVES.LDGSTSBAR, and UBLKCP with its bytes.
 
 An object is 64 bits: from bit 1 on 20 bits of minus the count of a phase, from bit 22 on 21 bits of bytes that are
 still to come, from bit 43 on 20 bits of minus the arrivals that are still to come, and bit 63 is the parity of the
@@ -12,6 +12,7 @@ Source: PTX ISA, "mbarrier"; the forms' meaning was found from nvcc's code for e
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,9 +34,42 @@ if TYPE_CHECKING:
     Array = NDArray[Any]
     Bool = NDArray[np.bool_]
 
-_COUNT = (1 << 20) - 1
 _BYTES = (1 << 21) - 1
-_EXPECTED_AT, _BYTES_AT, _PENDING_AT, _PHASE_AT = 1, 22, 43, 63
+_BYTES_AT, _PHASE_AT = 22, 63
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Where an object keeps what is still to come: bits from ``pending_at`` and ``expected_at`` on, as minus counts."""
+
+    pending_at: int
+    pending_bits: int
+    expected_at: int
+    expected_bits: int
+    has_bytes: bool
+
+    def arrived(self, word: int, arrivals: int) -> tuple[bool, int] | None:
+        """(whether the phase is complete, the object then) after some arrivals; None: more than it waits for."""
+        full = 1 << self.pending_bits
+        pending = (word >> self.pending_at & full - 1) + arrivals
+        if pending > full:
+            return None
+        return self.settled(word, pending)
+
+    def settled(self, word: int, pending: int) -> tuple[bool, int]:
+        """The object with that pending field: complete when it overflows and no bytes are to come."""
+        full = 1 << self.pending_bits
+        rest = word & ~(full - 1 << self.pending_at)
+        if pending < full:
+            return False, rest | pending << self.pending_at
+        if self.has_bytes and rest >> _BYTES_AT & _BYTES:
+            return False, rest  # all arrived (0), bytes are still to come
+        expected = (1 << self.expected_bits) - (word >> self.expected_at & (1 << self.expected_bits) - 1)
+        return True, (rest | full - expected << self.pending_at) ^ 1 << _PHASE_AT
+
+
+#: Since sm_90, and before: nvcc's initialisation for sm_80 is (2^30 - count, 2^31 - count).
+_SYNCS, _ATOMS = _Layout(43, 20, 1, 20, True), _Layout(32, 31, 0, 30, False)
 #: SYNCS.ARRIVE: form -> (arrivals, bytes expected), each a number or None for the source register.
 _ARRIVALS: dict[str, tuple[int | None, int | None]] = {
     "A1T0": (1, 0),
@@ -128,6 +162,23 @@ def _arrive(decoded: Decoded) -> Step:
     return execute
 
 
+def arrive_before_sm90(decoded: Decoded, index: int) -> Step:
+    """ATOMS.ARRIVE.64 Rd, [a]: each active lane arrives; Rd is the state before. Its phase is read by LDS."""
+    if decoded.arch >= 90 or decoded.modifiers != ("ARRIVE", "64"):
+        raise NotCovered(decoded.instruction.mnemonic)
+    place, target = _Place(decoded), decoded.operands[0]
+
+    def execute(lanes: Batch) -> None:
+        active = lanes.active()
+        places = place.elements(lanes)[active]
+        nothing = np.zeros(len(places), np.int64)
+        state = np.zeros(active.shape, np.uint64)
+        state[active] = _change(lanes, decoded, places, nothing + 1, nothing)
+        lanes.set_u64(target, state)
+
+    return execute
+
+
 def copies_arrive(decoded: Decoded, index: int) -> Step:
     """ARRIVES.LDGSTSBAR.64.ARVCNT [a]: cp.async.mbarrier.arrive.noinc; the lane's copies are done, so it arrives."""
     if not decoded.has("ARVCNT"):
@@ -143,19 +194,21 @@ def copies_arrive(decoded: Decoded, index: int) -> Step:
 
 def _change(lanes: Batch, decoded: Decoded, places: Array, arrivals: Array, expected: Array) -> Array:
     """Arrive in lane order; the states before. A phase that completes wakes who waits for it."""
+    layout = _SYNCS if decoded.arch >= 90 else _ATOMS
     memory = lanes.shared.rows(8).reshape(-1)
     before = np.zeros(len(places), np.uint64)
     completed = False
     for number, place in enumerate(places.tolist()):
         word = int(memory[place])
         before[number] = word
-        word = _with_bytes(word, int(expected[number]))
-        pending = (word >> _PENDING_AT & _COUNT) + int(arrivals[number])
-        if pending > _COUNT + 1:
+        if layout.has_bytes:
+            word = _with_bytes(word, int(expected[number]))
+        outcome = layout.arrived(word, int(arrivals[number]))
+        if outcome is None:
             where = first_lane(lanes, lanes.active())
             place_of = lane_location(lanes, decoded.instruction, where)
             raise EmulationError("more arrivals at an mbarrier than its phase waits for", place_of)
-        done, memory[place] = _settled(word, pending)
+        done, memory[place] = outcome
         completed = completed or done
     if completed:
         _wake(lanes)
@@ -165,16 +218,6 @@ def _change(lanes: Batch, decoded: Decoded, places: Array, arrivals: Array, expe
 def _with_bytes(word: int, change: int) -> int:
     waiting = (word >> _BYTES_AT) + change & _BYTES
     return word & ~(_BYTES << _BYTES_AT) | waiting << _BYTES_AT
-
-
-def _settled(word: int, pending: int) -> tuple[bool, int]:
-    """The object with that many arrivals counted: whether its phase is complete, and what it is then."""
-    rest = word & ~(_COUNT << _PENDING_AT)
-    if pending <= _COUNT:
-        return False, rest | pending << _PENDING_AT
-    if rest >> _BYTES_AT & _BYTES:
-        return False, rest  # all arrived (0), bytes are still to come
-    return True, (rest | (word >> _EXPECTED_AT & _COUNT) << _PENDING_AT) ^ 1 << _PHASE_AT
 
 
 def _wake(lanes: Batch) -> None:
@@ -234,8 +277,8 @@ def bulk_copy(decoded: Decoded, index: int) -> Step:
             _check_copy(lanes, decoded, chosen, place, first, count)
             memory[row, place : place + count] = lanes.launch.arena.view(first, count)
             word = _with_bytes(int(words[row, at >> 3]), -count)
-            pending = word >> _PENDING_AT & _COUNT
-            done, words[row, at >> 3] = _settled(word, pending or _COUNT + 1)
+            pending = word >> _SYNCS.pending_at & (1 << _SYNCS.pending_bits) - 1
+            done, words[row, at >> 3] = _SYNCS.settled(word, pending or 1 << _SYNCS.pending_bits)
             completed = completed or done
         if completed:
             _wake(lanes)
