@@ -90,6 +90,11 @@ class BankNames:
         """Whether the slot lies among the kernel's parameters."""
         return bank == 0 and offset >= self._layout.parameters
 
+    def size_of_parameter(self, offset: int) -> int | None:
+        """Bytes of the parameter that begins at a slot of bank 0; None where none is known to begin there."""
+        relative = offset - self._layout.parameters
+        return next((size for start, size in self.parameters if start == relative), None)
+
     def _parameter(self, relative: int, offset: int) -> str:
         for ordinal, (start, size) in enumerate(self.parameters):
             if start <= relative < start + size:

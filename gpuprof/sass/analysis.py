@@ -15,6 +15,7 @@ from gpuprof.sass.cfg import Graph, build_graph
 from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.findings import Finding, find_all
 from gpuprof.sass.lane_values import LaneEvaluator
+from gpuprof.sass.library_code import LibraryCode, library_code
 from gpuprof.sass.liveness import Liveness, liveness
 from gpuprof.sass.loops import LoopFacts, hottest, loop_facts, main_math, own_indices
 from gpuprof.sass.model import Function
@@ -42,6 +43,7 @@ class Analysis:
     stream: Stream | None  #: of the hot loop, or of the whole body when there is no loop
     predication: Predication
     findings: tuple[Finding, ...]
+    library: LibraryCode
     live: Liveness | None
     not_understood: tuple[int, ...]  #: addresses of lines that did not parse
 
@@ -71,18 +73,23 @@ def analyse(
     parameters: Sequence[tuple[int, int]] = (),
     spill_bytes: int | None = None,
     with_live: bool = False,
+    executed: Mapping[int, int] | None = None,
 ) -> Analysis:
     """Everything about a function.
 
     ``block`` (threads in x, y, z) makes lane addresses derivable where they depend on it; without it threadIdx.x is
     taken to run over the lanes of a warp. ``parameters`` are (offset, size) of the kernel's parameters, for names.
+    ``executed`` weighs the findings: executions by warps in one launch, by instruction index.
     """
     graph = build_graph(function)
     flow = Dataflow(graph)
     banks = BankNames(arch, tuple(parameters))
     tracer = Tracer(flow, banks)
     loops = loop_facts(graph, flow, tracer)
-    hot = hottest(loops)
+    library = library_code(graph, flow)
+    hot = hottest(
+        [loop for loop in loops if not library.holds(graph.blocks[graph.loops[loop.number - 1].header].start)]
+    )
     body = function.body
     indices = own_indices(graph, hot.number) if hot is not None else list(range(len(body)))
     math = hot.math if hot is not None and hot.math else main_math(body)[0]
@@ -99,8 +106,11 @@ def analyse(
         hot_loop=hot,
         math=math,
         stream=stream_of(flow, indices, math, arch) if math else None,
-        predication=predication_of(graph, flow, tracer),
-        findings=find_all(graph, flow, LaneEvaluator(flow, block, banks), loops, spill_bytes),
+        predication=predication_of(graph, flow, tracer, library),
+        findings=find_all(
+            graph, flow, LaneEvaluator(flow, block, banks), tracer, loops, library, arch, spill_bytes, executed
+        ),
+        library=library,
         live=liveness(graph, flow) if with_live else None,
         not_understood=tuple(one.address for one in function.instructions if not one.understood),
     )

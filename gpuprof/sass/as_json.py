@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 
 from gpuprof.sass.analysis import Analysis
-from gpuprof.sass.findings import Finding
+from gpuprof.sass.findings import Finding, Saving
 from gpuprof.sass.loops import LoopFacts
 from gpuprof.sass.model import Instruction, SourceLine
 from gpuprof.sass.predication import Branch, Guarded
@@ -101,12 +101,13 @@ def stream_data(stream: Stream) -> Json:
         "breakers": dict(stream.breakers),
         "operands": stream.operands,
         "reused": stream.reused,
-        "bank_conflict_cycles": stream.bank_conflict_cycles,
+        "modelled": {"register_bank_conflict_cycles": stream.bank_conflict_cycles, "source": stream.bank_model or None},
         "accumulators": stream.accumulators,
         "longest_chain": stream.longest_chain,
         "dependent_pairs": stream.dependent_pairs,
         "closest_pair": stream.closest_pair,
         "latency": stream.latency,
+        "latency_source": stream.latency_source or None,
     }
 
 
@@ -121,6 +122,7 @@ def _group(group: Guarded) -> Json:
         "origins": group.origins.words(),
         "lane_dependent": group.origins.lane_dependent,
         "replaces_branch": group.replaces_branch,
+        "library": group.library or None,
     }
 
 
@@ -145,7 +147,17 @@ def _finding(finding: Finding) -> Json:
         "source": source_data(finding.source),
         "sentence": finding.sentence,
         "fix": finding.fix,
+        "tried": finding.tried or None,
+        "loop": finding.loop,
+        "executed": finding.executed,
+        "saves_at_most": _saving(finding.saving),
     }
+
+
+def _saving(saving: Saving | None) -> Json | None:
+    if saving is None:
+        return None
+    return {"amount": round(saving.amount, 3), "unit": saving.unit, "per": saving.per}
 
 
 def _instruction(instruction: Instruction) -> Json:

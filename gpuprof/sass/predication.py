@@ -14,6 +14,7 @@ from gpuprof.isa.opcodes import Computes, Control, names_where
 from gpuprof.sass.backward_slice import Origins, Tracer
 from gpuprof.sass.cfg import Graph, is_jump, target_address
 from gpuprof.sass.dataflow import Dataflow
+from gpuprof.sass.library_code import LibraryCode
 from gpuprof.sass.loops import own_line
 from gpuprof.sass.model import Instruction, Operand, OperandKind, SourceLine
 from gpuprof.sass.opcodes import LOADS, STORES, guarded, is_conditional_branch
@@ -35,6 +36,7 @@ class Guarded:
     mix: Mapping[str, int]
     origins: Origins
     replaces_branch: bool  #: no branch reads this value of the predicate: the `if` exists as predication alone
+    library: str = ""  #: the library sequence that it belongs to, "" for the source's own
 
     @property
     def memory(self) -> Mapping[str, int]:
@@ -70,11 +72,12 @@ class Predication:
     @property
     def became_predication(self) -> tuple[Guarded, ...]:
         """Source conditions with no branch of their own, memory accesses first."""
-        found = [group for group in self.groups if group.replaces_branch and group.source is not None]
+        own = [group for group in self.groups if group.source is not None and not group.library]
+        found = [group for group in own if group.replaces_branch]
         return tuple(sorted(found, key=lambda group: (not group.memory, -len(group.addresses))))
 
 
-def predication_of(graph: Graph, flow: Dataflow, tracer: Tracer) -> Predication:
+def predication_of(graph: Graph, flow: Dataflow, tracer: Tracer, library: LibraryCode) -> Predication:
     """The predication and branches of a function, padding left out."""
     code = graph.function.body
     guards = [(index, one) for index, one in enumerate(code) if guarded(one) and not _leaves(one)]
@@ -83,7 +86,7 @@ def predication_of(graph: Graph, flow: Dataflow, tracer: Tracer) -> Predication:
     return Predication(
         predicated=len(guards),
         fillers=fillers,
-        groups=_groups(graph, flow, tracer, [(i, one) for i, one in own if not _never(one.predicate)]),
+        groups=_groups(graph, flow, tracer, [(i, one) for i, one in own if not _never(one.predicate)], library),
         branches=_branches(graph, flow, tracer),
         selects=dict(Counter(one.opcode for one in code if one.opcode in _SELECTS).most_common()),
         in_subroutines=len(guards) - len(own),
@@ -103,17 +106,19 @@ def _never(predicate: Operand | None) -> bool:
     return predicate is not None and predicate.is_zero and predicate.negate
 
 
-def _groups(graph: Graph, flow: Dataflow, tracer: Tracer, guards: list[tuple[int, Instruction]]) -> tuple[Guarded, ...]:
-    by_value: dict[tuple[str, tuple[int, ...]], list[int]] = {}
+def _groups(
+    graph: Graph, flow: Dataflow, tracer: Tracer, guards: list[tuple[int, Instruction]], library: LibraryCode
+) -> tuple[Guarded, ...]:
+    by_value: dict[tuple[str, tuple[int, ...], str], list[int]] = {}
     for index, instruction in guards:
         flag = instruction.predicate
         assert flag is not None
         sites = flow.definitions(index, (_FLAG_FILE[flag.kind], flag.index)).sites
-        by_value.setdefault((_flag_text(flag), tuple(sorted(sites))), []).append(index)
+        by_value.setdefault((_flag_text(flag), tuple(sorted(sites)), library.of.get(index, "")), []).append(index)
     branched = _branched_values(graph, flow)
     return tuple(
-        _group(graph, tracer, text, sites, indices, (text.lstrip("!"), sites) in branched)
-        for (text, sites), indices in by_value.items()
+        _group(graph, tracer, text, sites, indices, (text.lstrip("!"), sites) in branched, name)
+        for (text, sites, name), indices in by_value.items()
     )
 
 
@@ -139,7 +144,7 @@ def _flags(branch: Instruction) -> list[Operand]:
 
 
 def _group(
-    graph: Graph, tracer: Tracer, text: str, sites: tuple[int, ...], indices: list[int], branched: bool
+    graph: Graph, tracer: Tracer, text: str, sites: tuple[int, ...], indices: list[int], branched: bool, library: str
 ) -> Guarded:
     code = graph.function.instructions
     first = code[sites[0]] if len(sites) == 1 else None
@@ -154,6 +159,7 @@ def _group(
         mix=dict(Counter(code[index].opcode for index in indices).most_common()),
         origins=tracer.of_register(indices[0], register),
         replaces_branch=not branched,
+        library=library,
     )
 
 

@@ -1,9 +1,8 @@
 """The stream of arithmetic in a stretch of code: runs, what breaks them, reuse, register banks, dependent pairs.
 
-Register banks: two per sub-core, register number modulo 2 (Jia et al., arXiv 1804.06826 and 1903.07486). Since sm_80
-each bank reads one register per cycle and an instruction has three cycles for its reads (Huerta et al., MICRO 2025,
-arXiv 2503.20481, the listing of FFMA pairs: 5, 6 or 7 cycles as 0, 1 or 2 more reads fall on the crowded bank, which
-this model gives). On sm_75 a bank reads two per cycle.
+Register banks are modelled, by number modulo the banks, and only for architectures on which the model was held against
+measurements (``arch/data/pipeline.json`` says which): each bank reads one register per cycle, and an instruction has
+three cycles for its reads.
 """
 
 from __future__ import annotations
@@ -12,17 +11,16 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from gpuprof.isa.constant_bank import compute_capability
+from gpuprof.arch.pipeline import RegisterBanks, pipeline_facts
 from gpuprof.sass.dataflow import Dataflow
 from gpuprof.sass.def_use import destination_count
 from gpuprof.sass.loops import chain_lengths
 from gpuprof.sass.model import Instruction, Operand, OperandKind
 from gpuprof.sass.opcodes import is_math
 
-#: Cycles from issue to the use of a result on the same pipe.
-_LATENCY = {"FFMA": 4, "FADD": 4, "FMUL": 4, "IMAD": 4, "HFMA2": 5, "HADD2": 5, "HMUL2": 5, "FFMA2": 4}
 _SLOTS = 3
-_READ_WINDOW = 3
+#: Opcodes whose chains are counted: each result may go into the next.
+_CHAINED = frozenset(("FFMA", "FADD", "FMUL", "IMAD", "HFMA2", "HADD2", "HMUL2", "FFMA2"))
 
 
 @dataclass(frozen=True)
@@ -44,12 +42,14 @@ class Stream:
     breakers: Mapping[str, int]  #: mnemonic -> how many runs it ends
     operands: int  #: register sources of the arithmetic
     reused: int  #: of those, marked ``.reuse``
-    bank_conflict_cycles: int
+    bank_conflict_cycles: int | None  #: modelled; None where no model was held against this architecture
     accumulators: int
     longest_chain: int
     dependent_pairs: int  #: a result read by an instruction closer than the latency
     closest_pair: int | None  #: issue cycles between such a pair, at least
-    latency: int | None
+    latency: int | None  #: cycles, None where no source says it for this architecture
+    latency_source: str = ""
+    bank_model: str = ""  #: what the model of register banks was held against
 
     @property
     def longest(self) -> int:
@@ -67,8 +67,10 @@ def stream_of(flow: Dataflow, indices: Sequence[int], math: str, arch: str) -> S
     part = [code[index] for index in indices]
     runs = _runs(part, math)
     sources = [operand for one in part if is_math(one, math) for operand in _sources(one)]
-    pairs = _dependent_pairs(flow, indices, math)
-    chains = chain_lengths(flow.graph, flow, indices, math) if math in _LATENCY or math.endswith("MMA") else []
+    facts = pipeline_facts(arch)
+    latency = facts.latencies.get(math)
+    pairs = _dependent_pairs(flow, indices, math, latency.value if latency is not None else None)
+    chains = chain_lengths(flow.graph, flow, indices, math) if math in _CHAINED or math.endswith("MMA") else []
     return Stream(
         math=math,
         count=sum(is_math(one, math) for one in part),
@@ -81,7 +83,9 @@ def stream_of(flow: Dataflow, indices: Sequence[int], math: str, arch: str) -> S
         longest_chain=max(chains, default=0),
         dependent_pairs=len(pairs),
         closest_pair=min(pairs, default=None),
-        latency=_LATENCY.get(math),
+        latency=latency.value if latency is not None else None,
+        latency_source=latency.source if latency is not None else "",
+        bank_model=facts.register_banks.source if facts.register_banks is not None else "",
     )
 
 
@@ -104,9 +108,15 @@ def _sources(instruction: Instruction) -> list[Operand]:
     return [one for one in instruction.operands[1:] if one.kind is OperandKind.REGISTER and not one.is_zero]
 
 
-def bank_conflict_cycles(instructions: Sequence[Instruction], math: str, arch: str) -> int:
-    """Cycles that register reads add to the runs of ``math``, by the model in this module's head."""
-    cost = 0.5 if compute_capability(arch) < 80 else 1.0
+def bank_conflict_cycles(instructions: Sequence[Instruction], math: str, arch: str) -> int | None:
+    """Cycles that register reads add to the runs of ``math``, modelled; None where the architecture has no model."""
+    banks = pipeline_facts(arch).register_banks
+    return None if banks is None else modelled_conflict_cycles(instructions, math, banks)
+
+
+def modelled_conflict_cycles(instructions: Sequence[Instruction], math: str, banks: RegisterBanks) -> int:
+    """The same by a given model of two banks."""
+    cost = banks.cycles_per_read
     cached: list[int | None] = [None] * _SLOTS
     even = odd = now = added = 0.0  # when each bank is free again; the clock; what conflicts added to it
     for instruction in instructions:
@@ -117,7 +127,7 @@ def bank_conflict_cycles(instructions: Sequence[Instruction], math: str, arch: s
             on_even, on_odd = _bank_reads(slots, cached)
             even = (even if even > now else now) + on_even * cost
             odd = (odd if odd > now else now) + on_odd * cost
-            delay = (even if even > odd else odd) - now - _READ_WINDOW
+            delay = (even if even > odd else odd) - now - banks.window
             if delay > 0:
                 added += delay
                 now += delay
@@ -144,9 +154,8 @@ def _remember(slots: Sequence[Operand], cached: list[int | None]) -> None:
             cached[slot] = operand.index if operand.reuse else None
 
 
-def _dependent_pairs(flow: Dataflow, indices: Sequence[int], math: str) -> list[int]:
+def _dependent_pairs(flow: Dataflow, indices: Sequence[int], math: str, latency: int | None) -> list[int]:
     """For each result of ``math`` that a following one reads within the latency: instructions between the two."""
-    latency = _LATENCY.get(math)
     if latency is None:
         return []
     code = flow.graph.function.instructions

@@ -65,6 +65,17 @@ def test_exact_sums_must_be_equal() -> None:
     assert default_tolerance("int32", sums, want).rtol == 0.0
 
 
+def test_values_that_are_only_moved_are_equal() -> None:
+    x = RANDOM.uniform(-1, 1, (8, 9)).astype(np.float32)
+    sums = Sums(1, terms("T(x)", x=x))
+    rule = default_tolerance("float32", sums, x.T.astype(np.float64))
+    assert (rule.rtol, rule.atol) == (0.0, 0.0)
+    narrow = default_tolerance("float16", sums, x.T.astype(np.float64))
+    assert compare_output("y", x.T.astype(np.float16), x.T.astype(np.float64), narrow).wrong == 0
+    assert narrow.rtol < 0.0005
+    assert not terms("x * 1.0", x=x).moved
+
+
 def test_a_half_output_of_float32_sums_is_rounded_once() -> None:
     a = RANDOM.uniform(-1, 1, (64, 1024)).astype(np.float16)
     b = RANDOM.uniform(-1, 1, (1024, 64)).astype(np.float16)

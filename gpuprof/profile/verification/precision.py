@@ -66,7 +66,7 @@ def precision_of(instructions: Iterable[Instruction], dtype: str) -> Precision:
             converted = True
     if bfloat or half or tensor_half:
         accumulator = "bfloat16" if bfloat else "float16"
-    elif dtype == "float64" and not (converted and single) and (double or not converted):
+    elif dtype == "float64" and (double or not (converted and single)):
         accumulator = "float64"
     else:
         accumulator = "float32"

@@ -32,7 +32,8 @@ class Terms:
     """``count`` terms are summed, each a multiple of ``grain`` (a power of two; 0: none).
 
     ``peak`` bounds the sum of their magnitudes, and with it every partial sum in any order; ``typical`` is the size of
-    a sum of random signs. ``random``: all inputs are random, so that rounding errors are independent.
+    a sum of random signs. ``random``: all inputs are random, so that rounding errors are independent. ``moved``: there
+    is no arithmetic at all.
     """
 
     count: int
@@ -42,6 +43,7 @@ class Terms:
     typical_term: float
     grain: float
     random: bool
+    moved: bool = False
 
     def is_exact(self, bits: int) -> bool:
         """Is every partial sum exact in a format of that many significant bits?"""
@@ -179,7 +181,7 @@ def array_terms(values: Array, random: bool) -> Terms:
         raise _NotLinearError
     some = flat[:: max(1, flat.size // _SAMPLE)].astype(np.float64)
     typical = math.sqrt(float(np.mean(np.square(some))))
-    return Terms(1, peak, typical, peak, typical, _grain(flat), random)
+    return Terms(1, peak, typical, peak, typical, _grain(flat), random, moved=True)
 
 
 def _grain(flat: Array) -> float:
@@ -234,7 +236,13 @@ def _multiplied(a: Terms, b: Terms) -> Terms:
 
 
 def _repeated(terms: Terms, times: int) -> Terms:
-    return replace(terms, count=terms.count * times, peak=terms.peak * times, typical=terms.typical * math.sqrt(times))
+    return replace(
+        terms,
+        count=terms.count * times,
+        peak=terms.peak * times,
+        typical=terms.typical * math.sqrt(times),
+        moved=False,
+    )
 
 
 def _matrix_product(left: _Part, right: _Part) -> _Part:

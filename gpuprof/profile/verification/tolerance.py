@@ -79,6 +79,12 @@ def _of_sum(dtype: str, terms: Terms, want: NDArray[np.generic], precision: Prec
         if terms.is_exact(BITS[dtype]):
             return Tolerance(0.0, 0.0, f"{summed}, {count}: every partial sum is exact, equal")
         return Tolerance(2.0 ** -BITS[dtype] * 1.001, 0.0, f"{summed}, {count}: exact sums, rounded once")
+    if terms.moved:
+        if _representable(want, dtype):
+            return Tolerance(0.0, 0.0, f"{dtype}, values that are only moved: equal")
+        return Tolerance(
+            2.0 ** -BITS[dtype] * 1.001, _TINY[dtype], f"{dtype}, values that are only moved: rounded once"
+        )
     largest = max(_largest(want), terms.largest_term)
     if terms.random:
         units = BASE_UNITS + SQRT_UNITS * math.sqrt(terms.count)
@@ -101,6 +107,18 @@ def _of_other(dtype: str, reduction: int, want: NDArray[np.generic], precision: 
     count = f"{reduction:,} term{'s' * (reduction != 1)}"
     rule = f"{summed}, {count}: {relative:.1e} of the element and of the largest"
     return Tolerance(relative + rounding, relative * _largest(want) + _TINY[dtype], rule)
+
+
+def _representable(want: NDArray[np.generic], dtype: str) -> bool:
+    """Does the type hold every value of the reference?"""
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:
+        return False
+    flat = want.reshape(-1)
+    pieces = (flat[at : at + _PIECE] for at in range(0, flat.size, _PIECE))
+    with np.errstate(over="ignore"):
+        return all(np.array_equal(piece.astype(kind).astype(piece.dtype), piece, equal_nan=True) for piece in pieces)
 
 
 def width(tolerance: Tolerance, want: NDArray[np.generic]) -> float:

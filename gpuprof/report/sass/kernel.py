@@ -10,6 +10,7 @@ from gpuprof.report.layout import Column
 from gpuprof.report.sass.format import KernelHead, accesses_text, address, lines_text, place, plural, trips_text
 from gpuprof.report.tables import print_columns
 from gpuprof.sass.analysis import Analysis
+from gpuprof.sass.findings import Finding
 from gpuprof.sass.loops import LoopFacts
 from gpuprof.sass.predication import Branch, Guarded
 from gpuprof.sass.stream import Stream
@@ -141,16 +142,19 @@ def stream_lines(stream: Stream) -> Iterator[str]:
         broken = ", ".join(f"{name} {count}x" for name, count in list(stream.breakers.items())[:6])
         yield f"runs broken by: {broken}"
     share = 100 * stream.reused / stream.operands if stream.operands else 0
-    yield (
-        f"{stream.reused} of {stream.operands} register operands marked .reuse ({share:.0f}%), "
-        f"{plural(stream.bank_conflict_cycles, 'cycle')} of register bank conflicts"
-    )
+    yield f"{stream.reused} of {stream.operands} register operands marked .reuse ({share:.0f}%), {_bank_words(stream)}"
     if stream.accumulators:
         yield f"{plural(stream.accumulators, 'accumulator')}, the longest chain {stream.longest_chain}"
     if stream.latency is not None:
-        pairs = f"{plural(stream.dependent_pairs, 'result')} read within the latency of {stream.latency} instructions"
+        pairs = f"{plural(stream.dependent_pairs, 'result')} read within the latency of {stream.latency} cycles"
         closest = f" (closest: {stream.closest_pair} later)" if stream.closest_pair is not None else ""
         yield pairs + closest
+
+
+def _bank_words(stream: Stream) -> str:
+    if stream.bank_conflict_cycles is None:
+        return "register bank conflicts: - (no model for this architecture)"
+    return f"{plural(stream.bank_conflict_cycles, 'cycle')} of register bank conflicts (modelled)"
 
 
 def predication_lines(analysis: Analysis) -> Iterator[str]:
@@ -180,7 +184,8 @@ def _gather_groups(analysis: Analysis) -> list[str]:
     """Predicated code gathered by loop and by what its predicates depend on; memory accesses of loops first."""
     gathered: dict[tuple[int, str, bool], list[Guarded]] = {}
     for group in analysis.predication.groups:
-        key = (_loop_number(analysis, group.addresses[0]), group.origins.words(), bool(group.memory))
+        words = f"library {group.library}" if group.library else group.origins.words()
+        key = (_loop_number(analysis, group.addresses[0]), words, bool(group.memory))
         gathered.setdefault(key, []).append(group)
     ordered = sorted(gathered.items(), key=lambda item: (not item[0][2], not item[0][0], -len(item[1])))
     return [groups_line(loop, groups) for (loop, _, _), groups in ordered]
@@ -211,8 +216,11 @@ def groups_line(loop: int, groups: Sequence[Guarded]) -> str:
     where = f" ({', '.join(places[:3])})" if places else ""
     origins = groups[0].origins
     bounds = bool(origins.thread and origins.parameters and memory) and not origins.loaded
+    place_words = f"loop {loop}" if loop else "outside of loops"
+    if groups[0].library:
+        return f"{place_words}: {what} under {under}{where}, part of library code: {groups[0].library}"
     reason = "a bounds check on" if bounds else "depends on"
-    return f"{f'loop {loop}' if loop else 'outside of loops'}: {what} under {under}{where}, {reason} {origins.words()}"
+    return f"{place_words}: {what} under {under}{where}, {reason} {origins.words()}"
 
 
 def _branch_lines(branches: Sequence[Branch]) -> Iterator[str]:
@@ -233,14 +241,27 @@ def _branch_lines(branches: Sequence[Branch]) -> Iterator[str]:
 
 
 def finding_lines(analysis: Analysis, most: int) -> Iterator[str]:
-    """The weightiest findings, each with its typical fix."""
+    """The weightiest findings, each with its saving and the typical fix."""
     if not analysis.findings:
         yield "nothing notable"
     for number, finding in enumerate(analysis.findings[:most], 1):
-        yield f"{number}. {finding.sentence}. Typical fix: {finding.fix}."
+        yield f"{number}. {finding_text(finding)}"
     hidden = len(analysis.findings) - most
     if hidden > 0:
         yield f"and {plural(hidden, 'lesser finding')} (--findings {len(analysis.findings)} shows all)"
+
+
+def finding_text(finding: Finding) -> str:
+    """All that the JSON says of a finding, in a line."""
+    parts = [f"{finding.sentence}."]
+    if finding.executed is not None:
+        parts.append(f"Executed {finding.executed:,} times by warps.")
+    if finding.saving is not None:
+        parts.append(f"Saves {finding.saving.text}.")
+    if finding.tried:
+        parts.append(f"{finding.tried[0].upper()}{finding.tried[1:]}.")
+    parts.append(f"Typical fix: {finding.fix}.")
+    return " ".join(parts)
 
 
 def _section(console: Console, title: str) -> None:
