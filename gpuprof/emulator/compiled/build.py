@@ -8,11 +8,14 @@ import platform
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
 from gpuprof.errors import GpuprofError
-from gpuprof.toolchain.cache import Cache, open_cache, write_atomically
+from gpuprof.toolchain.cache import open_cache, write_atomically
 
 RUNTIME = Path(__file__).with_name("runtime")
 SOURCES = ("control.cpp", "memory.cpp", "atomics.cpp", "across.cpp", "tensor.cpp")
@@ -22,7 +25,6 @@ FLAGS = (
     "-std=c++17",
     "-march=native",
     "-fPIC",
-    "-shared",
     "-fwrapv",
     "-ffp-contract=off",
     "-fno-trapping-math",
@@ -32,8 +34,9 @@ FLAGS = (
     "-fno-asynchronous-unwind-tables",
     "-w",
 )
-#: Translated instructions above which g++ optimises less: its time grows with the text.
-LARGE = 6000
+#: Text of the blocks, in characters, above which g++ does not optimise them: its time grows with it, and nearly all work is
+#: done in the functions that they call.
+FAST_TEXT = 60_000
 _TIMEOUT_S = 300
 
 
@@ -69,55 +72,64 @@ def _headers() -> str:
 
 def runtime_library() -> Path:
     """The runtime that all kernels share."""
-    texts = {name: (RUNTIME / name).read_text(encoding="utf-8") for name in SOURCES}
-    return _library("".join(texts.values()), [str(RUNTIME / name) for name in SOURCES], "-O3", "runtime")
+    return _library([_Unit("runtime", name, (RUNTIME / name).read_text(encoding="utf-8"), "-O3") for name in SOURCES])
 
 
-def kernel_library(text: str, instructions: int) -> Path:
-    """A translated kernel."""
-    return _library(text, [], "-O1" if instructions > LARGE else "-O2", "kernel")
+def kernel_library(forms: str, blocks: str) -> Path:
+    """A translated kernel: the functions of instruction forms, and those of blocks, which call them."""
+    level = "-O2" if len(blocks) < FAST_TEXT else "-O0"
+    return _library([_Unit("kernel", "forms.cpp", forms, "-O2"), _Unit("kernel", "blocks.cpp", blocks, level)])
 
 
-def is_built(text: str, instructions: int) -> bool:
-    """Whether the cache has this kernel's library."""
-    return _place(open_cache(), text, "-O1" if instructions > LARGE else "-O2").exists()
+@dataclass(frozen=True)
+class _Unit:
+    """What one g++ compiles."""
+
+    kind: str
+    name: str
+    text: str
+    level: str
 
 
-def _place(folder: Cache, text: str, level: str) -> Path:
-    key = hashlib.sha256("\0".join((text, level, *FLAGS, _identity(), _headers())).encode()).hexdigest()
-    return folder.path(KIND, key, ".so")
-
-
-def _library(text: str, files: list[str], level: str, name: str) -> Path:
+def _library(units: Sequence[_Unit]) -> Path:
     folder = open_cache()
-    place = _place(folder, text, level)
+    parts = [part for unit in units for part in (unit.name, unit.text, unit.level)]
+    key = hashlib.sha256("\0".join((*parts, *FLAGS, _identity(), _headers())).encode()).hexdigest()
+    place = folder.path(KIND, key, ".so")
     if not place.exists():
-        with folder.lock(KIND, place.stem):
+        with folder.lock(KIND, key):
             if not place.exists():
-                write_atomically(place, _compile(text, files, level, name))
+                write_atomically(place, _compile(units))
     return place
 
 
-def _compile(text: str, files: list[str], level: str, name: str) -> bytes:
-    flags = [
-        *FLAGS,
-        level,
-        "-ftree-vectorize",
-        "-fvect-cost-model=dynamic",
-        "-mprefer-vector-width=512",
-        f"-I{RUNTIME}",
-    ]
-    if platform.machine() == "aarch64":
-        flags.remove("-mprefer-vector-width=512")
-    with tempfile.TemporaryDirectory(prefix="gpuprof-lanes-") as folder:
-        source, output = Path(folder) / f"{name}.cpp", Path(folder) / f"{name}.so"
-        source.write_text(text, encoding="utf-8")
-        command = [compiler(), *flags, *(files or [str(source)]), "-o", str(output)]
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            raise CannotCompile(f"{command[0]} did not finish: {error}") from None
-        if done.returncode or not output.exists():
-            first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:200])
-            raise CannotCompile(f"{command[0]} failed on translated code: {first}")
-        return output.read_bytes()
+def _compile(units: Sequence[_Unit]) -> bytes:
+    """All units side by side, and then linked."""
+    with tempfile.TemporaryDirectory(prefix="gpuprof-lanes-") as name:
+        folder = Path(name)
+        objects = [str(folder / f"{unit.name}.o") for unit in units]
+        with ThreadPoolExecutor(len(units)) as pool:
+            list(pool.map(_compile_unit, units, [folder] * len(units)))
+        _run([compiler(), "-shared", *objects, "-o", str(folder / "lanes.so")])
+        return (folder / "lanes.so").read_bytes()
+
+
+def _compile_unit(unit: _Unit, folder: Path) -> None:
+    source = folder / unit.name
+    source.write_text(unit.text, encoding="utf-8")
+    flags = [*FLAGS, unit.level, f"-I{RUNTIME}"]
+    if unit.level != "-O0":
+        flags += ["-ftree-vectorize", "-fvect-cost-model=dynamic"]
+    if platform.machine() != "aarch64":
+        flags.append("-mprefer-vector-width=512")
+    _run([compiler(), *flags, "-c", str(source), "-o", str(folder / f"{unit.name}.o")])
+
+
+def _run(command: list[str]) -> None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_TIMEOUT_S)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise CannotCompile(f"{command[0]} did not finish: {error}") from None
+    if done.returncode:
+        first = next((line for line in done.stderr.splitlines() if "error" in line), done.stderr[:200])
+        raise CannotCompile(f"{command[0]} failed on translated code: {first}")

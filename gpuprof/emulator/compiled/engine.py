@@ -115,7 +115,7 @@ class CompiledEngine:
 
     def _launch_record(self) -> LaunchRecord:
         context, translation, arena = self._context, self._translation, self._context.arena
-        path = kernel_library(translation.text, translation.instructions)
+        path = kernel_library(translation.forms, translation.text)
         starts, ends = arena.bounds()
         rounds = _rounds(context)
         record = LaunchRecord(

@@ -49,7 +49,8 @@ class Segment:
 class Translation:
     """C++ text of a kernel, and what its counts belong to."""
 
-    text: str
+    forms: str  #: functions of instruction forms
+    text: str  #: functions of blocks, which call them
     segments: tuple[Segment, ...]
     places: int  #: instructions of the program
     registers: int
@@ -81,6 +82,7 @@ def translate(program: Program, banks: Mapping[int, bytes], places: frozenset[in
         segments.append(segment)
         text.functions.append(_segment_text(program, segment, text))
     return Translation(
+        forms=_forms_text(text),
         text=_whole(program, segments, text),
         segments=tuple(segments),
         places=len(program.instructions),
@@ -236,8 +238,17 @@ def _step_lines(decoded: Decoded, site: Site, text: _Text) -> list[str]:
     return [f"{name}({', '.join((*lanes.form.arguments, 'wm'))});"]
 
 
+def _head(body: str, name: str) -> str:
+    return "void " + body[: body.index(" {")].removeprefix("static void ").replace("NAME", name, 1)
+
+
+def _forms_text(text: _Text) -> str:
+    functions = [f"{_head(body, name)}{body[body.index(' {') :]}" for body, name in text.forms.items()]
+    return "\n".join(('#include "lanes.hpp"', *functions, ""))
+
+
 def _whole(program: Program, segments: list[Segment], text: _Text) -> str:
-    forms = [body.replace("NAME", name, 1) for body, name in text.forms.items()]
+    declared = [f"{_head(body, name)};" for body, name in text.forms.items()]
     by_first = {segment.first: segment for segment in segments}
     entries = []
     for first, segment in sorted(by_first.items()):
@@ -252,4 +263,4 @@ def _whole(program: Program, segments: list[Segment], text: _Text) -> str:
         *entries,
         "  return table; }",
     ]
-    return "\n".join(('#include "lanes.hpp"', *forms, *text.functions, *table, ""))
+    return "\n".join(('#include "lanes.hpp"', *declared, *text.functions, *table, ""))
