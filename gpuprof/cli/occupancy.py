@@ -22,17 +22,6 @@ DEFAULT_REGISTERS = 32
 _UNITS = {"": 1, "b": 1, "k": 1024, "kb": 1024, "kib": 1024}
 
 
-@dataclass(frozen=True)
-class Usage:
-    """What a block of the kernel in question needs; ``origin`` says where the registers come from."""
-
-    registers: int
-    static_shared: int
-    dynamic_shared: int
-    barriers: int
-    origin: str
-
-
 @click.command()
 @click.option("--block", "block_text", metavar="32x8", help="Threads per block: 256, 32x8 or 32x8x2, x first.")
 @click.option("--regs", type=int, help=f"Registers per thread [default: the kernel's, or {DEFAULT_REGISTERS}].")
@@ -94,7 +83,7 @@ def command(
 def _occupancy(
     facts: ArchFacts,
     block: tuple[int, int, int],
-    usage: Usage,
+    usage: occupancy_text.Usage,
     carveout: int | None,
     registers: int | None = None,
 ) -> Occupancy:
@@ -146,13 +135,13 @@ def _build(kernel: str, arch: str, defines: tuple[str, ...], cuda_home: Path | N
     )
 
 
-def _usage(built: _Built | None, registers: int | None, dynamic_shared: int) -> Usage:
+def _usage(built: _Built | None, registers: int | None, dynamic_shared: int) -> occupancy_text.Usage:
     if built is None:
         origin = "assumed" if registers is None else "given"
-        return Usage(DEFAULT_REGISTERS if registers is None else registers, 0, dynamic_shared, 1, origin)
+        return occupancy_text.Usage(DEFAULT_REGISTERS if registers is None else registers, 0, dynamic_shared, 1, origin)
     origin = f"built: {built.name}" if registers is None else f"given, for {built.name}"
     count = built.registers if registers is None else registers
-    return Usage(count, built.static_shared, dynamic_shared, built.barriers, origin)
+    return occupancy_text.Usage(count, built.static_shared, dynamic_shared, built.barriers, origin)
 
 
 def _block(text: str | None, facts: ArchFacts, launch_bound: int | None) -> tuple[int, int, int]:

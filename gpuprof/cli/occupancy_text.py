@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import click
 
 from gpuprof.arch.facts import ArchFacts
 from gpuprof.arch.occupancy import LIMITS, Occupancy
 
-if TYPE_CHECKING:
-    from gpuprof.cli.occupancy import Usage
-
 BLOCK_SIZES = tuple(range(32, 1025, 32))
 REGISTER_COUNTS = (*range(8, 249, 8), 255)
 _LEVELS = " ▁▂▃▄▅▆▇█"
 _ROWS = 4
 _COLUMN_WIDTH = 2
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What a block of the kernel in question needs; ``origin`` says where the registers come from."""
+
+    registers: int
+    static_shared: int
+    dynamic_shared: int
+    barriers: int
+    origin: str
 
 
 @dataclass(frozen=True)

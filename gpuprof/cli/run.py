@@ -42,6 +42,7 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
 @click.option("--html", "html_file", type=_FILE, metavar="FILE", help="Write the run as one HTML page.")
 @sort_option
 @click.option("--sass", is_flag=True, help="Add columns of machine-code facts.")
+@click.option("--steps", is_flag=True, help="Show each step of variants that have several.")
 @ncu_options
 @click.option("--check", is_flag=True, help="Exit with 1 when an expectation of the YAML does not hold.")
 @click.option("--no-lock", is_flag=True, help="Time although another gpuprof run is using the GPU.")
@@ -222,7 +223,7 @@ def _print(run: Run, flags: Mapping[str, Any], said: Collection[str]) -> None:
 
     if not _writes_stdout(flags):
         shown = replace(run, notes=tuple(note for note in run.notes if note not in said))
-        render_run(shown, make_console(), sass=flags["sass"])
+        render_run(shown, make_console(), sass=flags["sass"], steps=flags["steps"])
     write_exports(run, {kind: flags[f"{kind}_file"] for kind in ("json", "csv", "markdown", "html")})
 
 

@@ -10,10 +10,13 @@ from gpuprof.cli.export_options import export_options, history_option, sort_opti
 @click.command()
 @click.argument("run", metavar="RUN|FILE.json")
 @click.option("--sass", is_flag=True, help="Add the columns of the machine code.")
+@click.option("--steps", is_flag=True, help="Show each step of variants that have several.")
 @sort_option
 @history_option
 @export_options("json", "csv", "markdown", "html")
-def command(run: str, sass: bool, sort: str | None, history_file: str | None, **exports: str | None) -> None:
+def command(
+    run: str, sass: bool, steps: bool, sort: str | None, history_file: str | None, **exports: str | None
+) -> None:
     """Print a stored run again.
 
     RUN is an identifier of gpuprof history (its first letters do), an experiment's name for its newest run,
@@ -30,5 +33,5 @@ def command(run: str, sass: bool, sort: str | None, history_file: str | None, **
     found = load_run(run, history_file)
     found = order.of(found) if order else found
     if not takes_stdout(targets):
-        render_run(found, make_console(), sass=sass)
+        render_run(found, make_console(), sass=sass, steps=steps)
     write_exports(found, targets)

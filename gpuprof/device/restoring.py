@@ -6,15 +6,25 @@ are kept in device memory, and copied back outside the timed window. Only buffer
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from gpuprof.device.base import Handle
-from gpuprof.device.jobs import BufferSpec, Job
+from gpuprof.device.jobs import BufferSpec, Call, Job
 from gpuprof.errors import DeviceMemoryError
 
-if TYPE_CHECKING:
-    from gpuprof.device.session import Session
+
+class Passes(Protocol):
+    """What runs a job's steps on the device; see ``session.Session``."""
+
+    def prepare(self, job: Job, poison: int) -> None: ...
+
+    def run_calls(self, job: Job, calls: Sequence[Call]) -> None: ...
+
+    def address(self, job: Job, buffer: str) -> Handle: ...
+
+    def same_bytes(self, left: Handle, right: Handle) -> bool: ...
 
 
 class CopyingDevice(Protocol):
@@ -54,7 +64,7 @@ def candidates(job: Job) -> tuple[BufferSpec, ...]:
     return tuple(spec for spec in job.buffers if not spec.is_input and (spec.file is not None or once))
 
 
-def keep_first_contents(session: Session, device: CopyingDevice, job: Job, poison: int) -> FirstContents:
+def keep_first_contents(session: Passes, device: CopyingDevice, job: Job, poison: int) -> FirstContents:
     """Run one pass of a prepared job, and keep the first content of every candidate that it changes.
 
     Raises LaunchError and its kinds as a pass does. Without memory for the copies nothing is kept.

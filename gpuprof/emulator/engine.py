@@ -12,11 +12,12 @@ import numpy as np
 
 from gpuprof.emulator.certainty import doubts
 from gpuprof.emulator.contract import WARP
-from gpuprof.emulator.control.barriers import Batch
+from gpuprof.emulator.control.batch import Batch
 from gpuprof.emulator.control.scheduler import run_batch
 from gpuprof.emulator.counting.counters import Counters
 from gpuprof.emulator.counting.metrics import Code, instruction_metrics, metric_names, unavailable_metrics
 from gpuprof.emulator.engines import ChosenEngine
+from gpuprof.emulator.launching import open_launch
 from gpuprof.emulator.loader import KernelImage
 from gpuprof.emulator.options import EmulationOptions, EmulationReport, PerInstruction
 from gpuprof.emulator.sampling import BlockClass, block_classes, choose_more
@@ -71,7 +72,7 @@ def emulate(
     may be sampled; then ``scaled`` stands for all blocks. Raises EmulationError and its kinds.
     """
     options = options or EmulationOptions()
-    context = LaunchContext(image, arena, grid, block, parameters, dynamic_shared_bytes, options)
+    context = open_launch(image, arena, grid, block, parameters, dynamic_shared_bytes, options)
     total = grid[0] * grid[1] * grid[2]
     numpy_engine = _Engine(context, image)
     engine = ChosenEngine(context, image, numpy_engine, numpy_engine.workers, total)
@@ -187,7 +188,7 @@ class _Engine:
         counters = Counters.zeros(len(self._image.program.instructions))
         with np.errstate(all="ignore"):
             for blocks in batches:
-                batch = Batch(self._context, blocks, counters)
+                batch = Batch.of_blocks(self._context, blocks, counters)
                 batch.start(0)
                 run_batch(batch, self._image.program)
         return counters

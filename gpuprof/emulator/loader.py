@@ -73,7 +73,8 @@ class Module:
     def _make_image(self, symbol: str, resources: Resources) -> KernelImage:
         from gpuprof.emulator.program import Program
 
-        program = Program(self._disassembly, symbol, self.arch)
+        program = Program(self._disassembly, symbol, self.arch, self._address)
+        self._find_called_functions(program)
         banks = {bank: self._bank(bank, symbol, program) for bank in (1, 2, 3, 4)}
         return KernelImage(
             symbol=symbol,
@@ -100,6 +101,12 @@ class Module:
                     : len(data) - relocation.offset
                 ]
         return bytes(data)
+
+    def _find_called_functions(self, program: Program) -> None:
+        """Note the runtime functions that code calls by name, before a launch asks which there are."""
+        for relocation in self._facts.relocations:
+            if relocation.section.startswith(".text."):
+                self._address(relocation.symbol, program)
 
     def _address(self, name: str, program: Program | None) -> int:
         """Address of a symbol: a variable, code, or a function of the device runtime."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from gpuprof.emulator.semantics.base import Decoded, NotCovered
+from gpuprof.emulator.contract import Decoded, NotCovered
 
 
 def _words(*texts: str) -> frozenset[str]:

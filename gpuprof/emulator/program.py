@@ -8,16 +8,14 @@ emulator does not know stops a launch only when it is reached.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.contract import Step
-from gpuprof.emulator.control.barriers import Batch, Fragment
-from gpuprof.emulator.control.instructions import STEPS, TERMINATORS, Terminator, wait_for_phase
+from gpuprof.emulator.contract import Batch, Decoded, Fragment, NotCovered, Site, Step, StraightCode, Terminator
+from gpuprof.emulator.control.instructions import STEPS, TERMINATORS, wait_for_phase
 from gpuprof.emulator.memory import (
     async_copy,
     atomics,
@@ -30,15 +28,16 @@ from gpuprof.emulator.memory import (
     transaction_barriers,
 )
 from gpuprof.emulator.modifiers import check_modifiers
-from gpuprof.emulator.semantics.base import TABLE, Decoded, NotCovered
+from gpuprof.emulator.semantics.base import TABLE
 from gpuprof.emulator.semantics.fast_paths import specialise
 from gpuprof.emulator.state import special
-from gpuprof.emulator.state.faults import code_location, first_lane, lane_location
-from gpuprof.emulator.state.operands import bind_instruction
+from gpuprof.emulator.state.faults import code_location
+from gpuprof.emulator.state.operands import bind_instruction, bound
+from gpuprof.emulator.state.symbols import with_addresses
 from gpuprof.errors import EmulationError, UnknownInstructionError
 from gpuprof.isa.machine import INSTRUCTION_BYTES
 from gpuprof.isa.opcodes import OPCODES, Access, Space
-from gpuprof.sass.model import Disassembly, Instruction, Operand, OperandKind
+from gpuprof.sass.model import Disassembly, Instruction
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -95,57 +94,20 @@ ENGINE: dict[str, Binder] = {
 }
 
 
-@dataclass(frozen=True)
-class Site:
-    """Where an instruction stands: its number, its program counter, and the code around it."""
-
-    index: int
-    pc: int
-    section: int  #: program counter of the first instruction of its section
-    instruction: Instruction
-    program: Program
-
-    @property
-    def next(self) -> int:
-        return self.pc + INSTRUCTION_BYTES
-
-    def target(self, operand: Operand) -> int:
-        """Program counter that a label or an immediate names."""
-        if operand.kind is OperandKind.LABEL:
-            if operand.value is not None:
-                return self.section + int(operand.value)
-            if operand.name in self.program.sections:
-                return self.program.sections[operand.name]
-        elif operand.kind is OperandKind.IMMEDIATE:
-            relative = self.instruction.opcode in ("BRX", "CALL", "RET")
-            return int(operand.value or 0) + (self.next if relative else self.section)
-        raise NotCovered(f"target {operand.text}")
-
-    def enter(self, batch: Batch, fragment: Fragment, pc: int) -> int:
-        """Go to a computed program counter: code, or a function of the device runtime."""
-        if 0 <= pc < self.program.end and pc % INSTRUCTION_BYTES == 0:
-            return pc
-        where = first_lane(batch, batch.mask)
-        return batch.launch.system_call(batch, pc, lane_location(batch, self.instruction, where))
-
-
-class Run:
-    """Straight-line code: what executes each instruction, and the terminator (None: falls through to ``end``)."""
-
-    __slots__ = ("end", "first", "last", "steps", "terminator")
-
-    def __init__(self, first: int, steps: tuple[Step, ...], terminator: Terminator | None, end: int) -> None:
-        self.first = first
-        self.last = first + len(steps) + (terminator is not None)  #: number behind the last instruction
-        self.steps = steps
-        self.terminator = terminator
-        self.end = end
-
-
 class Program:
-    """All code of a cubin, with the kernel's section first. Program counters count from there."""
+    """All code of a cubin, with the kernel's section first. Program counters count from there.
 
-    def __init__(self, disassembly: Disassembly, kernel: str, arch: int) -> None:
+    ``locate`` gives the address of a symbol that instructions name (a variable, a function of the runtime); without it
+    such an instruction has no value.
+    """
+
+    def __init__(
+        self,
+        disassembly: Disassembly,
+        kernel: str,
+        arch: int,
+        locate: Callable[[str, Program], int] | None = None,
+    ) -> None:
         _load_semantics()
         self.kernel = kernel
         self.function = disassembly.functions[kernel]
@@ -158,8 +120,13 @@ class Program:
             self._append(name, disassembly.functions[name].instructions)
         self.end = len(self.instructions) * INSTRUCTION_BYTES
         self.jumped_to: set[int] = set()  #: instruction numbers that only running showed to be targets
-        self._runs: dict[int, Run] = {}
+        self._runs: dict[int, StraightCode] = {}
         self._lock = Lock()
+        self._locate = locate
+
+    def address_of(self, symbol: str) -> int | None:
+        """Where a symbol stands that the code names; None where nobody knows."""
+        return None if self._locate is None else self._locate(symbol, self)
 
     def _append(self, name: str, instructions: tuple[Instruction, ...]) -> None:
         start = len(self.instructions) * INSTRUCTION_BYTES
@@ -180,10 +147,10 @@ class Program:
         return build_graph(self.function)
 
     @property
-    def runs(self) -> Mapping[int, Run]:
+    def runs(self) -> Mapping[int, StraightCode]:
         return self._runs
 
-    def run_at(self, pc: int) -> Run:
+    def run_at(self, pc: int) -> StraightCode:
         """The run that starts at a program counter; raises UnknownInstructionError."""
         with self._lock:
             found = self._runs.get(pc)
@@ -191,21 +158,21 @@ class Program:
                 found = self._runs[pc] = self._make_run(pc)
             return found
 
-    def _make_run(self, pc: int) -> Run:
+    def _make_run(self, pc: int) -> StraightCode:
         first = index = pc // INSTRUCTION_BYTES
         steps: list[Step] = []
         while index < len(self.instructions):
             opcode = self.instructions[index].opcode
             if opcode == "BAR" and index != first:  # a part of a batch stops before it
-                return Run(first, tuple(steps), None, index * INSTRUCTION_BYTES)
+                return StraightCode(first, tuple(steps), None, index * INSTRUCTION_BYTES)
             if ends_run(self.instructions[index]):
-                return Run(first, tuple(steps), self._terminator(index), (index + 1) * INSTRUCTION_BYTES)
+                return StraightCode(first, tuple(steps), self._terminator(index), (index + 1) * INSTRUCTION_BYTES)
             steps.append(self._step(index))
             index += 1
         raise EmulationError("the code ends without EXIT", self.location(index - 1))
 
     def _site(self, index: int) -> tuple[Decoded, Site]:
-        instruction = bind_instruction(self.instructions[index])
+        instruction = bind_instruction(with_addresses(self.instructions[index], self.address_of))
         site = Site(index, index * INSTRUCTION_BYTES, self._starts[index], instruction, self)
         return Decoded(instruction, self.arch), site
 
@@ -324,7 +291,7 @@ def guard_step(step: Step, decoded: Decoded, index: int) -> Step:
     predicate = decoded.instruction.predicate
     if predicate is None:
         return step
-    read = predicate.__dict__["read_predicate"]
+    read = bound(predicate).read_predicate
 
     def execute(batch: Batch) -> None:
         condition: NDArray[np.bool_] = read(batch)

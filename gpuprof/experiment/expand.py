@@ -38,7 +38,7 @@ from gpuprof.experiment.points import (
     expand_points,
 )
 from gpuprof.experiment.schema import BufferModel, ExperimentModel, StepModel, VariantModel, WorkModel
-from gpuprof.experiment.steps import StepBuilder
+from gpuprof.experiment.steps import StepBuilder, distinct_names
 from gpuprof.system.files import MAX_TEXT_BYTES, check_regular, exists, is_dir
 
 MAX_VARIANTS = 5_000
@@ -220,7 +220,7 @@ class Expander:
             self.collector.add((*base, "steps"), "no step is timed; at least one must be")
         if not any(isinstance(step, (KernelStep, HostStep)) for step in built):
             self.collector.add((*base, "steps"), "no step launches a kernel or calls a host function")
-        return tuple(built)
+        return distinct_names(built)
 
     def _with_needed_defines(self, step: Step, flags: tuple[str, ...], include: tuple[Path, ...]) -> Step:
         if isinstance(step, FillStep):

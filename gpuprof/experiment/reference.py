@@ -52,7 +52,9 @@ def _typed(value: NDArray[Any], output: Buffer, text: str) -> NDArray[Any]:
 
 def _shaped(value: NDArray[Any], output: Buffer, text: str) -> NDArray[Any]:
     check_shape(value.shape, output, text)
-    return np.full(output.shape, value) if value.ndim == 0 else np.ascontiguousarray(value).reshape(output.shape)
+    if value.ndim == 0:  # a view of one element: a large output need not be filled
+        return np.broadcast_to(value, output.shape)
+    return np.ascontiguousarray(value).reshape(output.shape)
 
 
 def check_shape(shape: tuple[int, ...], output: Buffer, text: str) -> None:

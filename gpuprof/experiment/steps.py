@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import prod
 from pathlib import Path
 from typing import Any
@@ -265,3 +265,13 @@ def _names(what: str, product: str, extents: Dim3 | None) -> dict[str, Value]:
 def number_text(value: Value) -> str:
     """A value as it reaches nvcc: an integer, a float as Python prints it, or text."""
     return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def distinct_names(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps, a name that stands more than once as ``name #2``: counters and builds go by the name."""
+    seen: dict[str, int] = {}
+    named: list[Step] = []
+    for step in steps:
+        count = seen[step.name] = seen.get(step.name, 0) + 1
+        named.append(step if count == 1 else replace(step, name=f"{step.name} #{count}"))
+    return tuple(named)

@@ -9,8 +9,29 @@ from gpuprof.device.session import StepCounters
 from gpuprof.results.model import Counters
 
 
-def counters_of(steps: Sequence[StepCounters]) -> Counters | None:
-    """The sum over the timed kernel steps (over all when none is timed); None when nothing counted."""
+def step_counters(steps: Sequence[StepCounters]) -> dict[str, Counters]:
+    """Each step's own counters, by its name, without its lines; empty where there is only one step."""
+    if len(steps) < 2:
+        return {}
+    return {
+        step.step: Counters(
+            values={
+                name: value for name, value in step.counters.counters.items() if name not in step.counters.unavailable
+            },
+            source=step.counters.source,
+            blocks_run=step.counters.blocks_run,
+            blocks_total=step.counters.blocks_total,
+            unavailable=step.counters.unavailable,
+        )
+        for step in steps
+    }
+
+
+def counters_of(steps: Sequence[StepCounters], seconds: float | None = None) -> Counters | None:
+    """The sum over the timed kernel steps (over all when none is timed); None when nothing counted.
+
+    ``seconds`` is the wall time of the pass.
+    """
     chosen = [step for step in steps if step.timed] or list(steps)
     if not chosen:
         return None
@@ -28,6 +49,7 @@ def counters_of(steps: Sequence[StepCounters]) -> Counters | None:
         per_line=tuple(entry for step in chosen for entry in _entries(step)),
         printed="".join(step.counters.printed for step in steps),
         engine="+".join(sorted({step.counters.engine for step in chosen} - {""})),
+        seconds=seconds,
     )
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from gpuprof.device.base import DeviceDescription
 from gpuprof.device.session import POISONS
@@ -36,6 +37,7 @@ class Outcome:
     reason: str | None = None
     verification: Verification | None = None
     counters: Counters | None = None
+    step_counters: Mapping[str, Counters] = field(default_factory=dict)
     track: Track | None = None
     ratio: Ratio | None = None
     device: str = ""
@@ -156,13 +158,13 @@ class Lane:
         if exact is not None:
             again = self._supervisor.check(exact)
             if judge(again)[0] is Status.DIFFERS:
-                return replace(again, counters=first.counters, context=EXACT_PASS)
+                return replace(again, **_counted(first), context=EXACT_PASS)
         elif self._timed and not ready.referenced:
             return first
         else:
             again = self._supervisor.check(second_pass(request, references))
             if judge(again)[0] is Status.DIFFERS:
-                return replace(again, counters=first.counters, context=SECOND_PASS)
+                return replace(again, **_counted(first), context=SECOND_PASS)
         return first
 
     def _exact_check(self, ready: Ready, request: Check) -> Check | None:
@@ -273,7 +275,8 @@ class Lane:
         track, ratio = (self._pool.track(label), self._pool.ratio(label)) if timed else (None, None)
         verification, counters = checked.answer.verification, checked.answer.counters
         device = self._supervisor.device
-        self._emit(Outcome(label, status, reason, verification, counters, track, ratio, device))
+        steps = checked.answer.step_counters
+        self._emit(Outcome(label, status, reason, verification, counters, steps, track, ratio, device))
 
     def _leaves_no_reference(self, checked: _Checked) -> bool:
         """Are its outputs no reference, since it is wrong itself?"""
@@ -297,6 +300,11 @@ class Lane:
                 except GpuprofError as error:
                     self._fail_timed(label, error)
                     break
+
+
+def _counted(answer: Checked) -> dict[str, Any]:
+    """What of an answer was counted, to stand in that of a further pass."""
+    return {"counters": answer.counters, "step_counters": answer.step_counters}
 
 
 def _with_note(answer: Checked, settled: bool) -> Verification:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuprof.device.base import DeviceDescription
@@ -62,7 +62,7 @@ class Checked:
     """The verdict over all seeds, and what was counted in the last pass. ``damage``: what must not have changed.
 
     ``context`` says in which further pass something was found; empty: in the first. ``wide`` says of which output the
-    tolerance could hide a missing term; empty: of none.
+    tolerance could hide a missing term; empty: of none. ``step_counters`` are of each kernel step alone.
     """
 
     verification: Verification
@@ -70,6 +70,7 @@ class Checked:
     damage: str | None = None
     context: str = ""
     wide: str = ""
+    step_counters: Mapping[str, Counters] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,9 @@ from gpuprof.profile.code_facts import CodeFacts, occupancy_facts
 from gpuprof.profile.device_runner import Outcome
 from gpuprof.profile.interleaved_timing import Track
 from gpuprof.profile.options import TimingOptions
-from gpuprof.results.model import BuildFacts, Environment, LaunchFacts, Result, Status, Timing
+from gpuprof.profile.step_rows import build_facts, steps_of
+from gpuprof.results.model import BuildFacts, Environment, LaunchFacts, Result, Status, StepFacts, Timing
+from gpuprof.results.steps import described
 from gpuprof.toolchain.compiler_notes import compiler_notes
 from gpuprof.toolchain.refused_flags import environment_flags
 from gpuprof.version import __version__
@@ -27,7 +29,6 @@ from gpuprof.version import __version__
 if TYPE_CHECKING:
     from gpuprof.device.base import DeviceDescription
     from gpuprof.device.clocks import GpuState
-    from gpuprof.toolchain.model import Build
     from gpuprof.toolchain.tools import Toolchain
 
 
@@ -67,12 +68,34 @@ def built_result(built: BuiltVariant) -> Result:
     except GpuprofError as error:
         missing["occupancy"] = str(error)
     facts, notes = build_facts(build, step.shared_bytes), _notes(built)
-    return replace(result, build=facts, occupancy=occupancy, missing=missing, notes=notes)
+    row = replace(result, build=facts, occupancy=occupancy, missing=missing, notes=notes)
+    return described(replace(row, steps=steps_of(built)))
 
 
 def _notes(built: BuiltVariant) -> tuple[str, ...]:
     """What the compiler said of any of the variant's kernels."""
     return tuple(dict.fromkeys(note for build in built.builds.values() for note in compiler_notes(build.log)))
+
+
+def with_steps_code(result: Result, facts: Mapping[str, CodeFacts]) -> Result:
+    """The row with the facts of each step's code, in the first step that launches it; ``facts`` is by step."""
+    steps: list[StepFacts] = []
+    seen: set[str] = set()
+    for step in result.steps:
+        found = facts.get(step.name)
+        if found is None or step.build is None or (found.sass is None and step.sass is not None):
+            steps.append(step)
+            continue
+        first, missing = found.code_sha256 not in seen, dict(step.missing)
+        if found.sass is None:
+            missing["sass"] = found.why_no_sass
+        elif not first:
+            missing["sass"] = "the same code as an earlier step"
+        build = replace(step.build, code_sha256=found.code_sha256)
+        steps.append(replace(step, build=build, sass=found.sass if first else None, missing=missing))
+        if found.sass is not None:
+            seen.add(found.code_sha256)
+    return replace(result, steps=tuple(steps))
 
 
 def with_code(result: Result, facts: CodeFacts | None) -> Result:
@@ -90,27 +113,6 @@ def with_code(result: Result, facts: CodeFacts | None) -> Result:
     return replace(result, sass=facts.sass, missing=missing)
 
 
-def build_facts(build: Build, dynamic_shared_bytes: int) -> BuildFacts:
-    """A build as the JSON has it."""
-    resources = build.resources
-    return BuildFacts(
-        command=build.command,
-        seconds=build.seconds,
-        cached=build.cached,
-        source_sha256=build.source_sha256,
-        cubin_sha256=build.cubin_sha256,
-        log=build.log,
-        registers=resources.registers,
-        spill_store_bytes=resources.spill_store_bytes,
-        spill_load_bytes=resources.spill_load_bytes,
-        stack_bytes=resources.stack_bytes,
-        static_shared_bytes=resources.static_shared_bytes,
-        dynamic_shared_bytes=dynamic_shared_bytes,
-        arch=build.request.arch,
-        kernel=build.demangled,
-    )
-
-
 def executed_result(result: Result, outcome: Outcome, options: TimingOptions, why_no_time: str) -> Result:
     """The row with what executing the variant gave."""
     missing = dict(result.missing)
@@ -126,6 +128,7 @@ def executed_result(result: Result, outcome: Outcome, options: TimingOptions, wh
         missing["counters"] = "counters on a GPU need --ncu" if not why_no_time else "it did not run"
     return replace(
         result,
+        steps=tuple(replace(step, counters=outcome.step_counters.get(step.name)) for step in result.steps),
         status=outcome.status,
         reason=outcome.reason,
         verification=outcome.verification,

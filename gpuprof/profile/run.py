@@ -39,6 +39,7 @@ from gpuprof.profile.shared_arrays import SharedData, shared_bytes
 from gpuprof.profile.supervisor import DeviceSupervisor
 from gpuprof.profile.variant_queue import Board, Ready
 from gpuprof.results.model import Environment, ExpectationOutcome, Result, Run, Status
+from gpuprof.results.steps import described
 
 
 @dataclass(frozen=True)
@@ -303,6 +304,7 @@ class _Conductor:
         codes = {name: found.code_sha256 for name, found in event.facts.items()}
         self._code_keys[event.label] = same_code_key(built, codes)
         step = built.variant.main_step
+        self._rows[event.label] = result_rows.with_steps_code(self._rows[event.label], event.facts)
         self._add_code(event.label, None if step is None else event.facts.get(step.name))
 
     def _add_code(self, label: str, facts: CodeFacts | None) -> None:
@@ -333,7 +335,7 @@ class _Conductor:
             self._finish(row)
 
     def _finish(self, row: Result) -> None:
-        self._rows[row.variant] = row = with_percent(row, self._setup.peaks)
+        self._rows[row.variant] = row = with_percent(described(row), self._setup.peaks)
         self._final.add(row.variant)
         self._checkpoint.add(row)
         self._observer.finished(len(self._final), len(self._variants), row)

@@ -15,11 +15,12 @@ from typing import IO, TYPE_CHECKING
 import numpy as np
 
 from gpuprof.device.jobs import BufferSpec
-from gpuprof.errors import StoreError
+from gpuprof.errors import DeviceMemoryError, StoreError
 from gpuprof.experiment.model import Buffer, Variant
 from gpuprof.profile.verification.precision import BITS
 from gpuprof.profile.verification.tolerance import Sums, reduction_length
 from gpuprof.system.cleanup import shared_cleaner
+from gpuprof.system.memory import available_bytes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,8 +64,9 @@ class SharedData:
         paths = {name: self.folder / f"{key}-{name}.npy" for name in variant.reference.expressions}
         with self._lock(key):
             if not all(path.exists() for path in paths.values()):
+                require_host_memory(variant)
                 for name, values in evaluate(variant, self._inputs(variant, seed_offset)).items():
-                    _save(paths[name], values)
+                    _save(paths[name], _compact(values, variant.buffers[name].dtype))
         return paths
 
     def sums(self, variant: Variant, seed_offset: int = 0) -> dict[str, Sums]:
@@ -157,6 +159,45 @@ def shared_bytes(variant: Variant) -> int:
     """What the files of a variant take: inputs as they are, references in 8 bytes per element."""
     kept = (buffer for buffer in variant.buffers.values() if buffer.output or buffer.fill.kind != "poison")
     return sum(buffer.elements * 8 for buffer in kept)
+
+
+def host_bytes(variant: Variant) -> int:
+    """Host memory that checking a variant takes beside the device's: inputs, references, outputs read back.
+
+    A reference of numbers alone takes nothing, one of integers as much as its output, a float64 one 8 bytes an element.
+    """
+    buffers = variant.buffers
+    inputs = sum(_nbytes(buffer) for buffer in buffers.values() if buffer.fill.kind != "poison")
+    outputs = sum(_nbytes(buffer) for buffer in buffers.values() if buffer.output)
+    references = 0
+    for name, text in variant.reference.expressions.items():
+        read = set(re.findall(r"[A-Za-z_]\w*", text)) - variant.sizes.keys() - variant.parameters.keys()
+        if read and name in buffers:
+            kind = np.dtype(buffers[name].dtype).kind
+            references += buffers[name].elements * 8 if kind == "f" else _nbytes(buffers[name])
+    return inputs + outputs + references
+
+
+def require_host_memory(variant: Variant) -> None:
+    """Raise DeviceMemoryError where checking the variant needs more memory than this machine has left."""
+    need, free = host_bytes(variant), available_bytes()
+    if free is not None and need > free:
+        raise DeviceMemoryError(
+            f"checking {variant.label} needs about {need / 1e9:.3g} GB of this machine's memory, and "
+            f"{free / 1e9:.3g} GB are free: use smaller sizes (--set NAME=VALUE)"
+        )
+
+
+def _nbytes(buffer: Buffer) -> int:
+    return buffer.elements * np.dtype(buffer.dtype).itemsize
+
+
+def _compact(values: NDArray[np.generic], dtype: str) -> NDArray[np.generic]:
+    """A reference as it is kept: one number where all are the same, integers in the output's width as C converts."""
+    if values.size > 1 and not any(values.strides):
+        values = values.reshape(-1)[:1].reshape(())
+    kind = np.dtype(dtype)
+    return values.astype(kind) if kind.kind in "iu" and values.dtype.kind in "iu" else values
 
 
 def input_key(buffer: Buffer, seed_offset: int) -> str:

@@ -18,7 +18,7 @@ from gpuprof.device.opening import open_device
 from gpuprof.device.process import Failure, serve_connection
 from gpuprof.device.session import POISONS, Coverage, Session, StepCounters
 from gpuprof.errors import DeviceMemoryError, GpuprofError, LaunchError
-from gpuprof.profile.counting import counters_of
+from gpuprof.profile.counting import counters_of, step_counters
 from gpuprof.profile.messages import Check, Checked, Done, Drop, Load, Open, Opened, Sample, Sampled, Support
 from gpuprof.profile.verification.cache import WRITTEN_SUFFIX, Comparer, Comparison
 from gpuprof.profile.verification.compare import OutputCheck, summarize, unchecked
@@ -103,9 +103,12 @@ class Worker:
         why: str = ""
         damage: str | None = None
         counted: tuple[StepCounters, ...] = ()
+        seconds = 0.0
         missing = wide = ""
         for seed, job in enumerate(request.jobs):
+            started = time.monotonic()
             counted = self._pass(job, request.poison)
+            seconds = time.monotonic() - started
             damage = damage or self.session.damage(job)
             coverage = self.session.coverage(job, counted)
             found = self._compare(request, seed, coverage)
@@ -118,7 +121,8 @@ class Worker:
         verification = self._verdict(request, parts, why, digests, missing)
         warned = dict.fromkeys(warning for step in counted for warning in step.counters.warnings)
         verification = replace(verification, notes=(*verification.notes, *warned))
-        return Checked(verification, counters_of(counted), damage, wide=wide)
+        counters = counters_of(counted, round(seconds, 3))
+        return Checked(verification, counters, damage, wide=wide, step_counters=step_counters(counted))
 
     def _compare(self, request: Check, seed: int, coverage: Mapping[str, Coverage]) -> Comparison:
         """The outputs of the pass; read only when they must be kept, or are not those of a pass before."""

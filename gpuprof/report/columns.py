@@ -50,7 +50,8 @@ class Row:
 class Head:
     """A column of the table. ``title`` is the plain name for exports, ``short`` the head in the table.
 
-    ``hide`` are cell texts that say little: a column of nothing else goes before any other.
+    ``hide`` are cell texts that say little: a column of nothing else goes before any other. One of nothing but
+    ``omit`` is left out.
     """
 
     title: str
@@ -60,6 +61,7 @@ class Head:
     right: bool = True
     shrink_to: int = 0
     hide: tuple[str, ...] = ()
+    omit: tuple[str, ...] = ()
 
 
 def rows_of(results: tuple[Result, ...]) -> tuple[Row, ...]:
@@ -81,7 +83,7 @@ def draw(heads: tuple[Head, ...], rows: tuple[Row, ...]) -> list[Column]:
     for head in heads:
         cells = tuple(head.text(row) for row in rows)
         said = set(cells) - {units.NOTHING}
-        if not said and head.priority < ALWAYS:
+        if said <= set(head.omit) and head.priority < ALWAYS:
             continue
         silent = said <= set(head.hide) and head.priority < ALWAYS
         priority = 0 if silent else head.priority
@@ -150,6 +152,7 @@ VARIANT = Head("variant", "variant", ALWAYS, lambda row: row.result.variant, rig
 STATUS = Head("status", "status", ALWAYS, lambda row: status_word(row.result), right=False, shrink_to=7)
 REGISTERS = Head("registers", "regs", 80, value_text("registers"))
 SPILLS = Head("spill bytes", "spill", 40, value_text("spill_bytes"), hide=("0",))
+STACK = Head("local bytes per thread", "local\nbytes", 42, value_text("stack_bytes"), omit=("0",))
 SHARED = Head("shared bytes", "smem", 45, value_text("shared_bytes"), hide=("0",))
 OCCUPANCY = Head("occupancy", "occupancy", 60, _occupancy)
 #: Where a run used several GPUs: on which one a row was timed.
@@ -161,6 +164,7 @@ TIMED: tuple[Head, ...] = (
     STATUS,
     REGISTERS,
     SPILLS,
+    STACK,
     SHARED,
     OCCUPANCY,
     Head("time", "time", 99, _time),
@@ -178,11 +182,13 @@ COUNTED: tuple[Head, ...] = (
     STATUS,
     REGISTERS,
     SPILLS,
+    STACK,
     SHARED,
     OCCUPANCY,
     Head("warp instructions", "warp\ninstr.", 90, value_text("warp_instructions", "short_count")),
     Head("FFMA share", "FFMA", 75, value_text("ffma_share"), hide=("0%",)),
     Head("sectors per request", "sectors\n/request", 85, value_text("sectors_per_request")),
+    Head("local sectors", "local\nsectors", 72, value_text("local_sectors", "short_count"), omit=("0",)),
     Head("bank-conflict ways", "bank\nways", 82, value_text("bank_conflict_ways")),
     Head("lane efficiency", "lanes\nactive", 78, value_text("lane_efficiency")),
     MAX_ABS,
@@ -201,4 +207,4 @@ SASS: tuple[Head, ...] = (
     Head("predicated share", "pred-\nicated", 94, value_text("predicated_share")),
 )
 
-BUILT: tuple[Head, ...] = (VARIANT, STATUS, REGISTERS, SPILLS, SHARED, OCCUPANCY)
+BUILT: tuple[Head, ...] = (VARIANT, STATUS, REGISTERS, SPILLS, STACK, SHARED, OCCUPANCY)

@@ -23,7 +23,9 @@ from gpuprof.report.columns import (
 from gpuprof.report.grouping import grouped
 from gpuprof.report.label_columns import label_heads
 from gpuprof.report.ncu_table import ncu_columns
+from gpuprof.report.printed import printed_lines
 from gpuprof.report.sentences import coverage_lines, describe_difference, head_lines
+from gpuprof.report.step_table import render_steps, step_lines
 from gpuprof.report.tables import print_columns
 from gpuprof.report.verdict import verdict
 from gpuprof.results.lookup import is_baseline
@@ -40,8 +42,8 @@ SHOWN_FASTEST = 3
 SHOWN_FAILURES = 10
 
 
-def render_run(run: Run, console: Console, *, sass: bool = False) -> None:
-    """Print the run: fits the console's width, adds the machine-code columns with ``sass``."""
+def render_run(run: Run, console: Console, *, sass: bool = False, steps: bool = False) -> None:
+    """Print the run: fits the console's width, adds the machine-code columns with ``sass``, and each step's line."""
     from rich.text import Text
 
     console.print(Text(f"{run.experiment}: {run.description}" if run.description else run.experiment, style="bold"))
@@ -59,6 +61,8 @@ def render_run(run: Run, console: Console, *, sass: bool = False) -> None:
     if rates:
         console.print()
         print_columns(rates, console)
+    if steps:
+        render_steps(run, console)
     for style, line in below(run):
         console.print(Text(line, style=style))
 
@@ -84,6 +88,8 @@ def below(run: Run) -> Iterator[tuple[str, str]]:
     yield from _expectations(run)
     yield from _warnings(run)
     yield from _row_notes(run)
+    yield from printed_lines(run)
+    yield from step_lines(run)
     yield from (("dim", line) for line in coverage_lines(run))
     for note in run.notes:
         yield "dim", f"note: {note}"

@@ -84,7 +84,9 @@ def _provenance(run: Run) -> str:
     environment = run.environment
     archs = sorted({result.build.arch for result in run.results if result.build and result.build.arch})
     parts = [f"code for {', '.join(archs)}" if archs else "", *_tools(environment)]
+    emulated = [result.counters.seconds for result in run.results if result.counters and result.counters.seconds]
     parts.append(f"{len(run.results)} variant{'s' * (len(run.results) != 1)} in {units.seconds(run.seconds)}")
+    parts.append(f"emulated for {units.seconds(sum(emulated))}" if emulated else "")
     return ", ".join(part for part in parts if part)
 
 

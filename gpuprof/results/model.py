@@ -141,6 +141,27 @@ class Counters:
     per_line: tuple[Mapping[str, object], ...] = ()
     printed: str = ""
     engine: str = ""  #: of the emulator: ``compiled``, ``numpy``, or both with a plus
+    seconds: float | None = None  #: wall time that the emulator took for the pass
+
+
+@dataclass(frozen=True)
+class StepFacts:
+    """One step of a variant that has several. ``kind``: ``kernel``, ``host`` or ``fill``; only kernels have facts.
+
+    ``counters`` are of this step alone, in the last pass. ``sass`` stands in the first step that launches the code.
+    """
+
+    name: str
+    kind: str
+    timed: bool
+    once: bool = False
+    build: BuildFacts | None = None
+    launch: LaunchFacts | None = None
+    sass: SassFacts | None = None
+    occupancy: OccupancyFacts | None = None
+    counters: Counters | None = None
+    ncu: Counters | None = None
+    missing: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -178,7 +199,11 @@ class Verification:
 
 @dataclass(frozen=True)
 class Result:
-    """One variant in one run. ``missing`` gives, for a section or value that is None, the reason."""
+    """One variant in one run. ``missing`` gives, for a section or value that is None, the reason.
+
+    Where a variant has several steps, ``build``, ``launch``, ``sass`` and ``occupancy`` are those of ``main_step``, of
+    which ``main_step_share`` says how it was chosen; ``timing`` and ``counters`` are of all timed steps.
+    """
 
     variant: str
     family: str
@@ -200,6 +225,9 @@ class Result:
     missing: Mapping[str, str] = field(default_factory=dict)
     same_code_as: str | None = None
     notes: tuple[str, ...] = ()  #: what the compiler said, and what the check cannot see
+    steps: tuple[StepFacts, ...] = ()  #: empty where there is only one
+    main_step: str | None = None
+    main_step_share: str = ""  #: "97% of the warp instructions"
     fingerprint: str = ""  #: of code, inputs, checks and device: ``--resume`` keeps a row whose fingerprint still holds
 
 

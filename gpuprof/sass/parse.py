@@ -18,6 +18,10 @@ from gpuprof.sass.model import Disassembly, Function, Instruction, Operand, Oper
 from gpuprof.sass.operands import is_word, parse_operand
 
 _TARGET = re.compile(r"\s*\.target\s+(\w+)")
+#: Of a cubin in the ELF format before CUDA 13, which nvdisasm prints without ``.target``.
+_HEADER_FLAGS = re.compile(r'\.headerflags\s+@"([^"]*)"')
+_FLAG_ARCH = re.compile(r"\bEF_CUDA_SM(\d+)\b")
+_FLAG_ACCELERATED = "EF_CUDA_ACCELERATORS"
 _SECTION = re.compile(r'\s*\.section\s+"?([^",]+)"?')
 _FUNCTION_TYPE = re.compile(r"\s*\.type\s+(\S+?)\s*,\s*@function")
 _REGISTERS = re.compile(r".*SHI_REGISTERS=(\d+)")
@@ -56,17 +60,27 @@ class _Memo:
 def parse_disassembly(text: str) -> Disassembly:
     """All code sections of one cubin, by symbol.
 
-    Raises DisassemblyError when the text has no ``.target`` line, that is, when it is not nvdisasm's. A line inside
+    Raises DisassemblyError when the text names no architecture, that is, when it is not nvdisasm's. A line inside
     a code section that does not parse becomes an instruction with ``understood`` False, and is never dropped.
     """
-    target = _TARGET.search(text) if ".target" in text else None
-    if target is None:
-        raise DisassemblyError("this is not nvdisasm's output: it has no .target line")
+    arch = _arch(text)
     memo = _Memo()
     with _no_collection():
         sections = _Gatherer(memo).gather(text)
         functions = {section.symbol: _function(section, memo) for section in sections}
-    return Disassembly(target[1], functions)
+    return Disassembly(arch, functions)
+
+
+def _arch(text: str) -> str:
+    """The ``.target`` line (``sm_90a``), or the header flags of the older ELF format (``EF_CUDA_SM90 ...``)."""
+    target = _TARGET.search(text) if ".target" in text else None
+    if target is not None:
+        return target[1]
+    flags = _HEADER_FLAGS.search(text)
+    number = _FLAG_ARCH.search(flags[1]) if flags else None
+    if flags is None or number is None:
+        raise DisassemblyError("this is not nvdisasm's output: it has neither a .target line nor .headerflags")
+    return f"sm_{number[1]}" + ("a" if _FLAG_ACCELERATED in flags[1] else "")
 
 
 @contextmanager

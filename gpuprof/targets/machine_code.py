@@ -106,10 +106,37 @@ def _from_config(request: Request) -> Subject:
 
     experiment = experiments.load(experiments.find_config(request.target))
     variant = _chosen_variant(experiment.variants, request)
-    step = variant.main_step
+    step = _step_of(variant, request.kernel)
     if step is None:
         raise UsageError(f"variant '{variant.label}' launches no kernel of its own: there is no machine code to show")
     return _build_step(replace(request, arch=request.arch or variant.arch or experiment.arch), variant, step)
+
+
+def _step_of(variant: Variant, kernel: str | None) -> KernelStep | None:
+    """The step that launches ``kernel``, the last timed one of several; the main step without a name.
+
+    A kernel that no step launches comes from the main step's source, with no block and no dynamic shared memory.
+    """
+    from gpuprof.experiment.model import KernelStep
+
+    main = variant.main_step
+    if kernel is None or main is None:
+        return main
+    steps = [step for step in variant.steps if isinstance(step, KernelStep)]
+    for same in (_as_written, _plain_kernel_name):
+        found = [step for step in steps if same(step.kernel) == same(kernel)]
+        if found:
+            return ([step for step in found if step.timed] or found)[-1]
+    return replace(main, kernel=kernel, block=(0, 0, 0), shared_bytes=0)
+
+
+def _as_written(kernel: str) -> str:
+    return kernel.replace(" ", "")
+
+
+def _plain_kernel_name(kernel: str) -> str:
+    """Without template values, parameters and namespaces."""
+    return kernel.split("<")[0].split("(")[0].rsplit("::", 1)[-1].strip()
 
 
 def _chosen_variant(variants: tuple[Variant, ...], request: Request) -> Variant:
@@ -178,12 +205,18 @@ def _alike(first: str, second: str) -> int:
 
 def _build_step(request: Request, variant: Variant, step: KernelStep) -> Subject:
     defines = {**step.defines, **request.defines}
-    block = request.block or step.block
+    block = request.block or (step.block if all(step.block) else None)
+    kernel = step.kernel if _launches(step, request.kernel) else request.kernel or step.kernel
     subject = _built(
-        request, step.source, request.kernel or step.kernel, block, step.shared_bytes, defines, variant.flags,
+        request, step.source, kernel, block, step.shared_bytes, defines, variant.flags,
         variant.include,
     )  # fmt: skip
     return replace(subject, origin=f"{variant.label} of {Path(request.target).name}")
+
+
+def _launches(step: KernelStep, kernel: str | None) -> bool:
+    """Whether a plain name means the instance that the step launches."""
+    return kernel is not None and "<" not in kernel and _plain_kernel_name(step.kernel) == _plain_kernel_name(kernel)
 
 
 def _built(

@@ -30,6 +30,7 @@ MAX_NAME_BYTES = 1 << 20
 
 _STO_ENTRY = 0x10  #: st_other bit of a kernel
 _STT_FUNC = 2
+_SHF_BARRIERS_SHIFT, _SHF_BARRIERS_MASK = 20, 0x7F
 _SYMBOL = struct.Struct("<IBBHQQ")
 _REL = struct.Struct("<QQ")
 _RELA = struct.Struct("<QQq")
@@ -47,6 +48,7 @@ class Section:
     occupies_file: bool
     kind: str = "SHT_PROGBITS"
     info: int = 0  #: sh_info: of a relocation section the index of the section that it is for
+    flags: int = 0  #: sh_flags
 
 
 @dataclass(frozen=True)
@@ -178,6 +180,7 @@ def _sections(elf: ELFFile, length: int) -> list[Section]:
                 occupies_file=occupies,
                 kind=str(header["sh_type"]),
                 info=header["sh_info"],
+                flags=header["sh_flags"],
             )
         )
     return found
@@ -258,7 +261,7 @@ def _resources(
         registers=per_function.get(nvinfo.REGCOUNT, symbol.index) or 0,
         stack_bytes=per_function.get(nvinfo.FRAME_SIZE, symbol.index) or 0,
         static_shared_bytes=max(0, shared.size - reserve) if shared else 0,
-        barriers=_barriers(records),
+        barriers=_barriers(records, sections.get(f".text.{symbol.name}")),
         parameters=tuple(sorted(parameters, key=lambda parameter: parameter.ordinal)),
         parameter_base=base,
         parameter_bytes=size,
@@ -276,8 +279,10 @@ def _parameter_block(records: tuple[nvinfo.Attribute, ...]) -> tuple[int, int] |
     return None
 
 
-def _barriers(records: tuple[nvinfo.Attribute, ...]) -> int:
-    return next((record.payload[0] for record in records if record.code == nvinfo.NUM_BARRIERS), 0)
+def _barriers(records: tuple[nvinfo.Attribute, ...], code: Section | None) -> int:
+    """NUM_BARRIERS, or (in the ELF format before CUDA 13) the section flags that nvdisasm prints as SHF_BARRIERS."""
+    in_flags = code.flags >> _SHF_BARRIERS_SHIFT & _SHF_BARRIERS_MASK if code else 0
+    return next((record.payload[0] for record in records if record.code == nvinfo.NUM_BARRIERS), in_flags)
 
 
 def _block_of(records: tuple[nvinfo.Attribute, ...], code: int) -> tuple[int, int, int] | None:

@@ -158,7 +158,7 @@ def test_the_written_map_knows_bytes(kernels: Kernels) -> None:
     device.launch(Launch(kernels.cubin, "narrow_stores", (1, 1, 1), (32, 1, 1), 0, arguments))
     assert np.flatnonzero(device.written(bytes_)).tolist() == list(range(0, 96, 3))
     assert np.flatnonzero(device.written(halves)).tolist() == [6 * n + k for n in range(32) for k in (0, 1)]
-    device.fill(bytes_, 0)
+    device.poison(bytes_, 0)
     assert not device.written(bytes_).any()
 
 

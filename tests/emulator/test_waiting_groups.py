@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from gpuprof.emulator.contract import Waiting
 from gpuprof.emulator.control import divergence
-from gpuprof.emulator.control.barriers import WARPSYNC_SLOT, Batch, Waiting, arrive, break_out, release
+from gpuprof.emulator.control.barriers import WARPSYNC_SLOT, arrive, break_out, release
+from gpuprof.emulator.control.batch import Batch
 from gpuprof.emulator.counting.counters import Counters
 from gpuprof.emulator.state.operands import FALSE, TRUE, ZERO
 

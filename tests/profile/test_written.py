@@ -15,6 +15,7 @@ from tests.profile.experiments import rows_of, run_yaml
 
 UNWRITTEN = """
 extern "C" __global__ void writes_nothing(int *y, int n) { if (n < 0) y[0] = 1; }
+extern "C" __global__ void writes_no_short(unsigned short *y, int n) { if (n < 0) y[0] = 1; }
 __device__ int launches;
 extern "C" __global__ void first_launch_only(float *y, int n)
 {
@@ -40,7 +41,7 @@ variants:
     reference: {y: "full(-1, N)"}
   ones:
     source: k.cu
-    kernel: writes_nothing
+    kernel: writes_no_short
     block: 32
     grid: 1
     args: [y, N]

@@ -116,7 +116,7 @@ def test_a_line_that_does_not_parse_is_kept_and_marked() -> None:
 
 
 def test_text_that_is_not_nvdisasms_is_refused() -> None:
-    with pytest.raises(DisassemblyError, match=r"no \.target line"):
+    with pytest.raises(DisassemblyError, match=r"neither a \.target line nor"):
         parse_disassembly("Function : k\n /*0000*/ EXIT ;")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from gpuprof.device.jobs import BufferReference, KernelCall
 from gpuprof.isa.ncu_metrics import TIME
-from gpuprof.profile.ncu.counters import profiled, with_ncu
+from gpuprof.profile.ncu.counters import Profiled, profiled, with_ncu
 from gpuprof.profile.ncu.jobs import JobLaunches, report_of
 from gpuprof.results.json import read_run
 from gpuprof.results.model import Counters
@@ -72,7 +72,7 @@ def test_a_counter_that_one_launch_lacks_is_not_half_a_sum() -> None:
 def test_counters_and_reasons_reach_their_rows() -> None:
     run = read_run(ROOT / "tests" / "results" / "data" / "gpu_run.json")
     counters = Counters({"smsp__inst_executed.sum": 7}, "ncu", 1, 1)
-    found = with_ncu(run, [("naive", counters), ("tiled/TILE=16", "no permission")])
+    found = with_ncu(run, [("naive", Profiled(counters)), ("tiled/TILE=16", "no permission")])
     assert found.results[0].ncu == counters
     assert found.results[1].missing["ncu"] == "no permission"
     assert found.results[2].missing["ncu"] == "not profiled"

@@ -34,8 +34,8 @@ FLAGS = (
     "-fno-asynchronous-unwind-tables",
     "-w",
 )
-#: Text of the blocks, in characters, above which g++ does not optimise them: its time grows with it, and nearly all work is
-#: done in the functions that they call.
+#: Text of the blocks, in characters, above which g++ does not optimise them: its time grows with the text, and nearly
+#: all work is done in the functions that they call.
 FAST_TEXT = 60_000
 _TIMEOUT_S = 300
 

@@ -20,7 +20,7 @@ from gpuprof.isa.machine import INSTRUCTION_BYTES
 from gpuprof.sass.model import Operand, OperandKind
 
 if TYPE_CHECKING:
-    from gpuprof.emulator.program import Site
+    from gpuprof.emulator.contract import Site
 
 Lines = list[str]
 MASK64 = 2**64 - 1

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.semantics.base import NotCovered, Symbolic
+from gpuprof.emulator.semantics.base import NotCovered
+from gpuprof.emulator.semantics.primitives import Symbolic
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -25,7 +25,8 @@ from gpuprof.sass.model import Operand, OperandKind
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gpuprof.emulator.program import Program, Site
+    from gpuprof.emulator.contract import Site
+    from gpuprof.emulator.program import Program
 
 #: What a semantics raises for a form that it, or its translation, does not know.
 _UNBOUND = (NotCovered, IndexError, ValueError, TypeError, StopIteration, KeyError, AttributeError)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.control.barriers import Batch
+    from gpuprof.emulator.contract import Batch
     from gpuprof.sass.cfg import Graph
 
     Bool = NDArray[np.bool_]

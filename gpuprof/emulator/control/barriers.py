@@ -9,22 +9,18 @@ they issue it once more.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.contract import WARP
+from gpuprof.emulator.contract import WARP, Batch, BlockBarrier, Fragment, Waiting
 from gpuprof.emulator.control import barrier_rules
-from gpuprof.emulator.state.lane_state import LaneState
-from gpuprof.emulator.state.operands import FALSE, TRUE, ZERO, ZERO64
+from gpuprof.emulator.control.divergence import park
+from gpuprof.emulator.state.operands import FALSE, TRUE
 from gpuprof.isa.machine import INSTRUCTION_BYTES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from gpuprof.emulator.counting.counters import Counters
-    from gpuprof.emulator.state.launch import LaunchContext
 
     Array = NDArray[Any]
     Bool = NDArray[np.bool_]
@@ -46,94 +42,6 @@ def ballot(mask: Bool) -> Array:
         result: Array = np.where(mask, _FULL, np.uint32(0))
         return result
     return np.packbits(mask, axis=2, bitorder="little").view(np.uint32)
-
-
-class Fragment:
-    """Lanes that stand at one instruction and step together: of each warp at most one group.
-
-    ``alone``: until it has started, no other lanes of its warps may join it. ``pooled``: it comes from the pool to a
-    BSYNC, which those who wait there issue with it.
-    """
-
-    __slots__ = ("alone", "lanes", "mask", "pc", "pooled", "steps", "warps")
-
-    def __init__(self, pc: int, mask: Bool, lanes: int, warps: int, steps: int, alone: bool = False) -> None:
-        self.pc = pc
-        self.mask = mask
-        self.lanes = lanes
-        self.warps = warps
-        self.steps = steps
-        self.alone = alone
-        self.pooled = False
-
-
-@dataclass
-class Waiting:
-    """Lanes that wait in a convergence barrier, and where they go on."""
-
-    slot: int
-    pc: int
-    mask: Bool
-    steps: int
-
-
-@dataclass
-class BlockBarrier:
-    """One named barrier of every block: who arrived, who waits, and what BAR.RED reduces."""
-
-    arrived: Bool
-    threads: int | None = None
-    waits: list[tuple[int, Bool, int]] = field(default_factory=list)
-    reduction: str = ""
-    values: Bool = field(default_factory=lambda: FALSE)
-
-
-class Batch(LaneState):
-    """A batch of blocks with its fragments and what waits."""
-
-    def __init__(self, launch: LaunchContext, block_ids: NDArray[np.int64], counters: Counters) -> None:
-        super().__init__(launch, block_ids, counters)
-        self.live: Bool = launch.present
-        self.fragments: list[Fragment] = []
-        self.waits: list[Waiting] = []
-        self.others: list[Fragment] = []  #: of each warp the side that the last split set aside
-        self.pool: list[Fragment] = []  #: sides that later splits pushed out of ``others``
-        self.block_barriers: dict[int, BlockBarrier] = {}
-        self.barrier_result: Array = ZERO
-        self.exits: dict[int, Bool] = {}  #: lanes that ended, by the EXIT's program counter, where others still run
-        self.hits: dict[Any, list[int]] = {}
-        self.patience = 0  #: runs spent on few warps at the cost of all
-        self.detached = False  #: a gathered part of a batch: block barriers are the whole batch's to decide
-        self.partial = False  #: only a part of the fragment is being looked at
-        self.phases = [0]  #: one, shared with gathered parts: completed phases of mbarriers
-        self.returns: list[Array] = [ZERO64]  #: one: where the lanes of a WARPSYNC.COLLECTIVE go on behind it
-
-    def forget(self) -> None:
-        """Make a copied state that of a part: nothing runs or waits yet, nothing is remembered."""
-        self.fragments, self.waits, self.block_barriers, self.hits, self.memo = [], [], {}, self.hits, {}
-        self.others, self.pool, self.exits = [], [], {}
-        self._pairs = [None] * len(self.registers)
-        self.patience, self.detached = 0, True
-
-    def set_return(self, target: Array) -> None:
-        """Remember of the active lanes where they go on behind ENDCOLLECTIVE."""
-        self.returns[0] = target if self.write_mask is None else np.where(self.write_mask, target, self.returns[0])
-
-    def start(self, pc: int) -> None:
-        """All lanes at the kernel's entry."""
-        self.push(pc, self.live, 0)
-
-    def push(self, pc: int, mask: Bool, steps: int, *, alone: bool = False) -> None:
-        """Lanes that are ready to run from ``pc``."""
-        lanes = self.count_lanes(mask)
-        if lanes:
-            self.fragments.append(Fragment(pc, mask, lanes, self.count_warps(mask), steps, alone))
-
-    @property
-    def quiet(self) -> bool:
-        """Nothing runnable and nothing waiting beside the current fragment: it holds all live lanes."""
-        waiting = self.fragments or self.waits or self.others or self.pool or self.block_barriers
-        return not (waiting or self.detached or self.partial)
 
 
 def set_barrier(batch: Batch, slot: int, words: Array) -> None:
@@ -275,8 +183,6 @@ def release(batch: Batch, slot: int, whole: Bool = FALSE, *, freed_by: str = "",
 
 def _set_aside(batch: Batch, pc: int, mask: Bool, steps: int) -> None:
     """Lanes freed by one of their warp that still runs: it goes on first, as after a split."""
-    from gpuprof.emulator.control.divergence import park
-
     park(batch, Fragment(pc, mask, 0, 0, steps), mask)
 
 

@@ -6,22 +6,23 @@ are gathered into a small batch of one warp per row, run until they would meet o
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from copy import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from gpuprof.emulator.contract import WARP
-from gpuprof.emulator.control.barriers import Batch, Fragment, Waiting
+from gpuprof.emulator.contract import WARP, Batch, Fragment, Waiting
+from gpuprof.emulator.control.barriers import PHASE_SLOT, leave, release
+from gpuprof.emulator.state.parts import files, take
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.program import Program
+    from gpuprof.emulator.contract import Code
 
     Array = NDArray[Any]
-    RunFragments = Callable[[Batch, Program, int], None]
+    RunFragments = Callable[[Batch, Code, int], None]
 
 Masked = TypeVar("Masked", Fragment, Waiting)
 
@@ -54,18 +55,10 @@ def worthwhile(batch: Batch, fragment: Fragment) -> Part | None:
     return Part(fragment, rows, warps)
 
 
-def run_part(batch: Batch, part: Part, program: Program, stop: int, run: RunFragments) -> None:
+def run_part(batch: Batch, part: Part, program: Code, stop: int, run: RunFragments) -> None:
     """Run the part up to program counter ``stop`` or to where it waits, and put its state back."""
-    small = gather(batch, part.rows, part.warps)
-    before = (
-        list(small.registers),
-        list(small.uniforms),
-        list(small.predicates),
-        list(small.uniform_predicates),
-        list(small.barriers),
-        list(small.restored),
-        list(small.returns),
-    )
+    small = batch.part(part.rows, part.warps)
+    before = {name: list(file) for name, file in files(small).items()}
     fragment = part.fragment
     mask = take(fragment.mask, part.rows, part.warps)
     small.push(fragment.pc, mask, fragment.steps)
@@ -97,42 +90,6 @@ def _move(large: list[Masked], small: list[Masked], part: Part, chosen: Array) -
                 large.remove(each)
 
 
-def gather(batch: Batch, rows: Array, warps: Array) -> Batch:
-    """A small batch of the chosen warps, one per row, which shares the memories of the large one."""
-    small = Batch.__new__(Batch)
-    small.__dict__.update(batch.__dict__)
-    small.block_ids = batch.block_ids[rows]
-    small.block_count, small.warp_count, small.size = len(rows), 1, len(rows) * WARP
-    small.warp_numbers = warps if batch.warp_numbers is None else batch.warp_numbers[rows]
-    small.rows = (rows if batch.rows is None else batch.rows[rows, 0, 0]).reshape(-1, 1, 1)
-    small.lane_numbers = take(batch.lane_numbers, rows, warps)
-    for name in ("registers", "uniforms", "predicates", "uniform_predicates", "barriers", "restored", "returns"):
-        setattr(small, name, _take_all(getattr(batch, name), rows, warps))
-    small.thread_values = {name: take(value, rows, warps) for name, value in batch.thread_values.items()}
-    small.block_values = {name: take(value, rows, warps) for name, value in batch.block_values.items()}
-    small.live, small.barrier_result = take(batch.live, rows, warps), take(batch.barrier_result, rows, warps)
-    small.forget()
-    return small
-
-
-def _take_all(file: list[Array], rows: Array, warps: Array) -> list[Array]:
-    """``take`` of a whole file; registers that share an array still do."""
-    known: dict[int, Array] = {}
-    for value in file:
-        if id(value) not in known:
-            known[id(value)] = take(value, rows, warps)
-    return [known[id(value)] for value in file]
-
-
-def take(value: Array, rows: Array, warps: Array) -> Array:
-    """The chosen warps' values as (chosen, 1, lanes), or ``value`` where it is the same for all."""
-    if value.shape[0] == 1 and value.shape[1] == 1:
-        return value
-    row = rows if value.shape[0] > 1 else np.zeros_like(rows)
-    warp = warps if value.shape[1] > 1 else np.zeros_like(warps)
-    return value[row, warp][:, None, :]
-
-
 def put(batch: Batch, old: Array, new: Array, rows: Array, warps: Array) -> Array:
     """``old`` with the chosen warps' values replaced by ``new`` (chosen or 1, 1, lanes)."""
     lanes = max(old.shape[2], new.shape[2])
@@ -142,20 +99,12 @@ def put(batch: Batch, old: Array, new: Array, rows: Array, warps: Array) -> Arra
     return result
 
 
-def _scatter_files(batch: Batch, small: Batch, part: Part, before: tuple[list[Array], ...]) -> None:
-    files = (
-        (batch.registers, small.registers),
-        (batch.uniforms, small.uniforms),
-        (batch.predicates, small.predicates),
-        (batch.uniform_predicates, small.uniform_predicates),
-        (batch.barriers, small.barriers),
-        (batch.restored, small.restored),
-        (batch.returns, small.returns),
-    )
-    for (large_file, small_file), old_file in zip(files, before, strict=True):
-        for index, value in enumerate(small_file):
-            if value is not old_file[index]:
-                large_file[index] = put(batch, large_file[index], value, part.rows, part.warps)
+def _scatter_files(batch: Batch, small: Batch, part: Part, before: Mapping[str, list[Array]]) -> None:
+    large_files = files(batch)
+    for name, file in files(small).items():
+        for index, value in enumerate(file):
+            if value is not before[name][index]:
+                large_files[name][index] = put(batch, large_files[name][index], value, part.rows, part.warps)
 
 
 def _return_lanes(batch: Batch, small: Batch, part: Part, *, completed: bool) -> None:
@@ -163,8 +112,6 @@ def _return_lanes(batch: Batch, small: Batch, part: Part, *, completed: bool) ->
 
     ``completed``: a phase of an mbarrier was completed in the part, for which others may wait.
     """
-    from gpuprof.emulator.control.barriers import PHASE_SLOT, leave, release
-
     none = np.zeros((1, 1, 1), bool)
     for fragment in small.fragments:
         batch.push(fragment.pc, put(batch, none, fragment.mask, part.rows, part.warps), fragment.steps)

@@ -16,14 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.contract import WARP
-from gpuprof.emulator.control.barriers import Batch, Fragment
+from gpuprof.emulator.contract import WARP, Batch, Fragment
 from gpuprof.isa.machine import INSTRUCTION_BYTES
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.program import Program
+    from gpuprof.emulator.contract import Code
 
     Array = NDArray[Any]
     Bool = NDArray[np.bool_]
@@ -80,7 +79,7 @@ def _part(batch: Batch, fragment: Fragment, mask: Bool) -> Fragment:
     return Fragment(fragment.pc, mask, lanes, warps, fragment.steps, fragment.alone)
 
 
-def wake(batch: Batch, program: Program) -> None:
+def wake(batch: Batch, program: Code) -> None:
     """Give warps of which nothing runs their next side."""
     if not (batch.others or batch.pool):
         return

@@ -11,33 +11,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.contract import Step
+from gpuprof.emulator.contract import Batch, Decoded, Fragment, NotCovered, Step, Terminator, Waiting
 from gpuprof.emulator.control import barriers
 from gpuprof.emulator.control.barriers import (
     GROUP_SLOT,
     PARKED,
     PHASE_SLOT,
     WARPSYNC_SLOT,
-    Batch,
-    Fragment,
-    Waiting,
     ballot,
 )
 from gpuprof.emulator.memory import transaction_barriers
-from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.emulator.state.faults import first_lane, lane_location
-from gpuprof.emulator.state.operands import FALSE, TRUE, scalar
+from gpuprof.emulator.state.operands import FALSE, TRUE, bound, scalar
 from gpuprof.errors import DeviceAssertError, InstructionLimitError
 from gpuprof.sass.model import Operand, OperandKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.program import Site
+    from gpuprof.emulator.contract import Site
 
     Bool = NDArray[np.bool_]
 
-Terminator = Callable[[Batch, Fragment], int]
 Condition = Callable[[Batch], "Bool"]
 
 _PREDICATES = (OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE)
@@ -46,10 +41,7 @@ _REGISTERS = (OperandKind.REGISTER, OperandKind.UNIFORM)
 
 def _guard(decoded: Decoded) -> Condition | None:
     predicate = decoded.instruction.predicate
-    if predicate is None:
-        return None
-    read: Condition = predicate.__dict__["read_predicate"]
-    return read
+    return None if predicate is None else bound(predicate).read_predicate
 
 
 def _split(batch: Batch, fragment: Fragment, condition: Bool) -> tuple[Bool, Bool, int]:
@@ -80,7 +72,7 @@ def branch(decoded: Decoded, site: Site) -> Terminator:
         return _branch_on_convergence(decoded, site)
     target, guard = site.target(decoded.operands[-1]), _guard(decoded)
     second = [operand for operand in decoded.operands[:-1] if operand.kind in _PREDICATES]
-    extra = second[0].__dict__["read_predicate"] if second else None
+    extra = bound(second[0]).read_predicate if second else None
     if guard is None and extra is None:
         return _jump(decoded, site, target)
     voted = "ANY" if decoded.has("ANY") else "ALL" if decoded.has("ALL") else ""
@@ -171,9 +163,13 @@ def indirect(decoded: Decoded, site: Site) -> Terminator:
     registers = [operand for operand in operands if operand.kind in _REGISTERS]
     target = site.target(labels[-1]) if labels else 0
     guard = _guard(decoded)
-    if not registers:
+    if not registers and site.holds(target):
         return branch(decoded, site)
-    register, absolute = registers[0], decoded.has("ABS") or decoded.instruction.opcode == "JMX"
+    absolute = decoded.has("ABS") or decoded.instruction.opcode == "JMX"
+    outside = np.full((1, 1, 1), target, np.int64)
+
+    def targets(batch: Batch) -> NDArray[Any]:
+        return _targets(batch, registers[0], target, absolute) if registers else outside
 
     def execute(batch: Batch, fragment: Fragment) -> int:
         if guard is not None:
@@ -184,8 +180,8 @@ def indirect(decoded: Decoded, site: Site) -> Terminator:
                 return site.next
             if on < fragment.lanes:
                 batch.push(site.next, no, fragment.steps)
-                return _scatter(batch, fragment, site, yes, _targets(batch, register, target, absolute))
-        return _scatter(batch, fragment, site, batch.mask, _targets(batch, register, target, absolute))
+                return _scatter(batch, fragment, site, yes, targets(batch))
+        return _scatter(batch, fragment, site, batch.mask, targets(batch))
 
     return execute
 
@@ -202,7 +198,7 @@ def _scatter(batch: Batch, fragment: Fragment, site: Site, mask: Bool, targets: 
     spread, enabled = np.broadcast_arrays(targets, mask)
     places = np.unique(spread[enabled]).tolist()
     if len(places) == 1 and mask is batch.mask:
-        return site.enter(batch, fragment, places[0])
+        return _enter(batch, site, places[0])
     _count_repeats(batch, site, np.stack([np.logical_and(enabled, spread == place).sum(axis=2) for place in places]))
     first = np.where(enabled, spread, places[-1]).min(axis=2, keepdims=True)
     lowest = np.logical_and(enabled, spread == first)
@@ -210,10 +206,18 @@ def _scatter(batch: Batch, fragment: Fragment, site: Site, mask: Bool, targets: 
     for place in places:
         part = np.logical_and(enabled, spread == place)
         old, batch.mask, batch.write_mask = (batch.mask, batch.write_mask), part, part
-        pc = site.enter(batch, fragment, place)
+        pc = _enter(batch, site, place)
         batch.mask, batch.write_mask = old
         batch.push(pc, part, fragment.steps)
     return PARKED
+
+
+def _enter(batch: Batch, site: Site, pc: int) -> int:
+    """Go to a computed program counter: code, or a function of the device runtime."""
+    if site.holds(pc):
+        return pc
+    where = first_lane(batch, batch.mask)
+    return batch.launch.runtime.call(batch, pc, lane_location(batch, site.instruction, where))
 
 
 def _count_repeats(batch: Batch, site: Site, lanes: NDArray[Any]) -> None:

@@ -20,7 +20,7 @@ from gpuprof.errors import BarrierDeadlockError, EmulationError, InstructionLimi
 from gpuprof.isa.machine import INSTRUCTION_BYTES
 
 if TYPE_CHECKING:
-    from gpuprof.emulator.program import Program, Run
+    from gpuprof.emulator.contract import Code, StraightCode
 
 #: Runs that fragments execute by lowest program counter before another gets a turn; halved each time that happens,
 #: so that a loop that only another fragment can end costs little, and long loops of many warps stay batched.
@@ -35,7 +35,7 @@ class OutOfTime(EmulationError):
     """A launch passed its deadline, which only a first try in this engine has."""
 
 
-def run_batch(batch: Batch, program: Program) -> None:
+def run_batch(batch: Batch, program: Code) -> None:
     """Run all lanes of the batch to their ends; raises EmulationError and its kinds."""
     run_fragments(batch, program, _NEVER)
     if batch.waits or batch.block_barriers:
@@ -43,7 +43,7 @@ def run_batch(batch: Batch, program: Program) -> None:
     fold_hits(batch)
 
 
-def run_fragments(batch: Batch, program: Program, stop: int) -> None:
+def run_fragments(batch: Batch, program: Code, stop: int) -> None:
     """Run until no fragment is left that stands before program counter ``stop``."""
     turn, length = 0, TURN
     deadline = batch.launch.deadline
@@ -75,7 +75,7 @@ def run_fragments(batch: Batch, program: Program, stop: int) -> None:
             return
 
 
-def _only_at_barriers(batch: Batch, program: Program) -> bool:
+def _only_at_barriers(batch: Batch, program: Code) -> bool:
     """Whether a part of a batch can go no further, since block barriers belong to the whole."""
     return all(program.instructions[fragment.pc // INSTRUCTION_BYTES].opcode == "BAR" for fragment in batch.fragments)
 
@@ -112,7 +112,7 @@ def _merge(batch: Batch, into: Fragment, other: Fragment) -> bool:
     return True
 
 
-def _run_fragment(batch: Batch, fragment: Fragment, program: Program, bound: int, most: int) -> int:
+def _run_fragment(batch: Batch, fragment: Fragment, program: Code, bound: int, most: int) -> int:
     """Run one fragment until it is parked, reaches ``bound``, or took ``most`` runs; returns how many it took."""
     batch.mask = fragment.mask
     batch.write_mask = None if batch.quiet else fragment.mask
@@ -143,7 +143,7 @@ def _run_fragment(batch: Batch, fragment: Fragment, program: Program, bound: int
     return count
 
 
-def _execute(batch: Batch, run: Run, program: Program) -> None:
+def _execute(batch: Batch, run: StraightCode, program: Code) -> None:
     step = None
     try:
         for step in run.steps:
@@ -158,7 +158,7 @@ def _execute(batch: Batch, run: Run, program: Program) -> None:
         raise EmulationError(f"the emulator failed on an instruction ({error!r})", program.location(number)) from error
 
 
-def _endless(batch: Batch, program: Program, run: Run) -> InstructionLimitError:
+def _endless(batch: Batch, program: Code, run: StraightCode) -> InstructionLimitError:
     limit = batch.launch.options.instruction_limit
     where = first_lane(batch, batch.mask)
     place = lane_location(batch, program.instructions[run.last - 1], where)
@@ -167,7 +167,7 @@ def _endless(batch: Batch, program: Program, run: Run) -> InstructionLimitError:
     )
 
 
-def _deadlock(batch: Batch, program: Program) -> BarrierDeadlockError:
+def _deadlock(batch: Batch, program: Code) -> BarrierDeadlockError:
     """Nothing can run: name what the waiting lanes wait for."""
     for number, barrier in batch.block_barriers.items():
         for pc, mask, _ in barrier.waits:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpuprof.emulator.contract import NotCovered
 from gpuprof.emulator.memory.arena import GLOBAL_BASE
-from gpuprof.emulator.semantics.base import NotCovered
 from gpuprof.emulator.state.faults import memory_fault
 from gpuprof.emulator.state.operands import bind_alone, scalar
 from gpuprof.sass.model import Instruction, Operand, OperandKind
@@ -16,7 +16,7 @@ from gpuprof.sass.model import Instruction, Operand, OperandKind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.state.lane_state import LaneState
+    from gpuprof.emulator.contract import LaneState
 
     Array = NDArray[Any]
     Int64 = NDArray[np.int64]
@@ -78,11 +78,11 @@ def _wide_terms(operand: Operand) -> list[AddressReader]:
     for register in (operand.base, operand.uniform):
         if register is None or register.is_zero:
             continue
-        bound = bind_alone(register)
+        readers = bind_alone(register)
         if "U32" in register.suffixes:
-            terms.append(lambda lanes, read=bound.read_raw: read(lanes).astype(np.uint64))  # type: ignore[misc]
+            terms.append(lambda lanes, read=readers.read_raw: read(lanes).astype(np.uint64))  # type: ignore[misc]
         else:
-            terms.append(bound.__dict__["read_u64"])
+            terms.append(readers.read_u64)
     return terms
 
 
@@ -91,8 +91,8 @@ def narrow_address(operand: Operand) -> AddressReader:
     offset = np.uint32(int(operand.value or 0) & 0xFFFFFFFF)
     scale = np.uint32(operand.scale)
     base, uniform = operand.base, operand.uniform
-    read_base = None if base is None or base.is_zero else bind_alone(base).__dict__["read_u32"]
-    read_uniform = None if uniform is None or uniform.is_zero else bind_alone(uniform).__dict__["read_u32"]
+    read_base = None if base is None or base.is_zero else bind_alone(base).read_u32
+    read_uniform = None if uniform is None or uniform.is_zero else bind_alone(uniform).read_u32
 
     def address(lanes: LaneState) -> Array:
         total: Array = scalar(0) if read_base is None else read_base(lanes)

@@ -19,7 +19,7 @@ from gpuprof.errors import DeviceMemoryError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.runtime.heap import Heap
+    from gpuprof.emulator.contract import Heap
 
     Array = NDArray[Any]
 

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.contract import WARP, Step
+from gpuprof.emulator.contract import WARP, Decoded, NotCovered, Step
 from gpuprof.emulator.counting import bypass_copies
 from gpuprof.emulator.memory import global_access, shared_access
 from gpuprof.emulator.memory.addresses import GlobalPlace, WindowPlace, access_width, narrow_address, wide_address
 from gpuprof.emulator.memory.global_access import GlobalCount
-from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.isa import memory_access
 from gpuprof.sass.model import OperandKind
 
@@ -21,9 +20,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.control.barriers import Batch
+    from gpuprof.emulator.contract import Batch, LaneState
     from gpuprof.emulator.memory.addresses import AddressReader
-    from gpuprof.emulator.state.lane_state import LaneState
     from gpuprof.sass.model import Operand
 
     Array = NDArray[Any]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.semantics.base import Decoded, NotCovered
+from gpuprof.emulator.contract import Decoded, NotCovered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

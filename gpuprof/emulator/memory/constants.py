@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.contract import Step
+from gpuprof.emulator.contract import Decoded, NotCovered, Step
 from gpuprof.emulator.memory.addresses import access_width
-from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.emulator.state.operands import ZERO, bind_alone, scalar
 from gpuprof.emulator.state.special import first_active
 from gpuprof.emulator.state.special_values import LOCAL_WINDOW_HIGH, SHARED_WINDOW_HIGH
@@ -22,7 +21,7 @@ from gpuprof.sass.model import Operand, OperandKind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.state.lane_state import LaneState
+    from gpuprof.emulator.contract import LaneState
 
     Array = NDArray[Any]
 

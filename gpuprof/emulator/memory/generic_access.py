@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.contract import Step
+from gpuprof.emulator.contract import Decoded, NotCovered, Step
 from gpuprof.emulator.counting.pattern_memo import WavefrontMemo
 from gpuprof.emulator.memory import atomics, global_access, local_access, shared_access
 from gpuprof.emulator.memory.addresses import GlobalPlace, WindowPlace, access_width, memory_operand, wide_address
 from gpuprof.emulator.memory.shared_access import SharedCount, ideal_rule, width_rule
-from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.emulator.state.special_values import LOCAL_WINDOW_HIGH, SHARED_WINDOW_HIGH
 from gpuprof.isa import memory_access
 from gpuprof.sass.model import OperandKind
@@ -23,7 +22,7 @@ from gpuprof.sass.model import OperandKind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.state.lane_state import LaneState
+    from gpuprof.emulator.contract import LaneState
 
     Array = NDArray[Any]
     Access = Callable[[LaneState, Array], None]

@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.contract import WARP, Step
+from gpuprof.emulator.contract import WARP, Decoded, Step
 from gpuprof.emulator.counting.pattern_memo import PatternMemo, count_sectors
 from gpuprof.emulator.memory.addresses import GlobalPlace, access_width, memory_operand, wide_address
 from gpuprof.emulator.memory.arena import GLOBAL_BASE
-from gpuprof.emulator.semantics.base import Decoded
 from gpuprof.sass.model import Operand
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.memory.arena import Arena
-    from gpuprof.emulator.state.lane_state import LaneState
+    from gpuprof.emulator.contract import GlobalMemory, LaneState
 
     Array = NDArray[Any]
     Int64 = NDArray[np.int64]
@@ -156,7 +154,7 @@ def store(decoded: Decoded, index: int) -> Step:
     return execute
 
 
-def fetch(arena: Arena, offsets: Int64, width: int, signed: bool) -> tuple[Array, ...]:
+def fetch(arena: GlobalMemory, offsets: Int64, width: int, signed: bool) -> tuple[Array, ...]:
     """One lane's data: a word (extended), a double word, or two double words."""
     if width == 4:
         return (arena.words.take(offsets >> 2, mode="clip"),)
@@ -192,7 +190,7 @@ def take_source(lanes: LaneState, source: Operand, width: int) -> tuple[Array, .
     return tuple(lanes.register_pair(source.index + 2 * step) for step in range(width // 8))
 
 
-def write(arena: Arena, offsets: Int64, data: tuple[Array, ...], width: int, mask: NDArray[np.bool_]) -> None:
+def write(arena: GlobalMemory, offsets: Int64, data: tuple[Array, ...], width: int, mask: NDArray[np.bool_]) -> None:
     """Store enabled lanes' data; of several lanes at one address the last wins. Marks the bytes as written."""
     places, values = _select(offsets, data, mask)
     if width == 4:
@@ -209,7 +207,7 @@ def write(arena: Arena, offsets: Int64, data: tuple[Array, ...], width: int, mas
         _write_narrow(arena, places, values[0], width)
 
 
-def _write_narrow(arena: Arena, places: Int64, values: Array, width: int) -> None:
+def _write_narrow(arena: GlobalMemory, places: Int64, values: Array, width: int) -> None:
     view = arena.bytes if width == 1 else arena.halves
     view[places >> (width >> 1)] = values.astype(view.dtype)
     bits = (1 << width) - 1

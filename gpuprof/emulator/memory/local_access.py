@@ -9,16 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.contract import WARP, Step
+from gpuprof.emulator.contract import WARP, Decoded, Step
 from gpuprof.emulator.counting.pattern_memo import PatternMemo, count_sectors
 from gpuprof.emulator.memory.addresses import WindowPlace, access_width, memory_operand, narrow_address
 from gpuprof.emulator.memory.global_access import put, take_source
-from gpuprof.emulator.semantics.base import Decoded
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.state.lane_state import LaneState
+    from gpuprof.emulator.contract import LaneState
 
     Array = NDArray[Any]
     Int64 = NDArray[np.int64]

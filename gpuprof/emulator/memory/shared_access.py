@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.contract import WARP, Step
+from gpuprof.emulator.contract import WARP, Decoded, NotCovered, Step
 from gpuprof.emulator.counting.pattern_memo import WavefrontMemo
 from gpuprof.emulator.memory.addresses import WindowPlace, access_width, address_sources, memory_operand, narrow_address
 from gpuprof.emulator.memory.global_access import put, take_source
-from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.isa import memory_access
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.state.lane_state import LaneState
+    from gpuprof.emulator.contract import LaneState
 
     Array = NDArray[Any]
     Int64 = NDArray[np.int64]

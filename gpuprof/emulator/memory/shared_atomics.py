@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.contract import WARP, Step
+from gpuprof.emulator.contract import WARP, Decoded, NotCovered, Step
 from gpuprof.emulator.counting.pattern_memo import WavefrontMemo
 from gpuprof.emulator.memory import transaction_barriers
 from gpuprof.emulator.memory.atomic_operations import Operation
 from gpuprof.emulator.memory.atomics import AtomicForm, apply
 from gpuprof.emulator.memory.global_access import take_source
 from gpuprof.emulator.memory.shared_access import SharedPlaces, ideal_rule, width_rule
-from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.emulator.state.operands import ZERO
 from gpuprof.isa import memory_access
 from gpuprof.sass.model import OperandKind
@@ -22,7 +21,7 @@ from gpuprof.sass.model import OperandKind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.state.lane_state import LaneState
+    from gpuprof.emulator.contract import LaneState
 
     Array = NDArray[Any]
 

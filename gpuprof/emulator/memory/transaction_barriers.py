@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.contract import WARP, Step
+from gpuprof.emulator.contract import WARP, Decoded, NotCovered, Step
 from gpuprof.emulator.memory.addresses import WindowPlace, memory_operand, narrow_address
 from gpuprof.emulator.memory.arena import GLOBAL_BASE
-from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.emulator.state.faults import first_lane, lane_location, memory_fault
 from gpuprof.emulator.state.operands import bind_alone
 from gpuprof.errors import EmulationError
@@ -29,7 +28,7 @@ from gpuprof.sass.model import Operand, OperandKind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.control.barriers import Batch
+    from gpuprof.emulator.contract import Batch
 
     Array = NDArray[Any]
     Bool = NDArray[np.bool_]
@@ -211,20 +210,13 @@ def _change(lanes: Batch, decoded: Decoded, places: Array, arrivals: Array, expe
         done, memory[place] = outcome
         completed = completed or done
     if completed:
-        _wake(lanes)
+        lanes.complete_phase()
     return before
 
 
 def _with_bytes(word: int, change: int) -> int:
     waiting = (word >> _BYTES_AT) + change & _BYTES
     return word & ~(_BYTES << _BYTES_AT) | waiting << _BYTES_AT
-
-
-def _wake(lanes: Batch) -> None:
-    from gpuprof.emulator.control.barriers import PHASE_SLOT, release
-
-    lanes.phases[0] += 1
-    release(lanes, PHASE_SLOT)
 
 
 def phase_done(decoded: Decoded) -> Callable[[Batch], Bool]:
@@ -281,7 +273,7 @@ def bulk_copy(decoded: Decoded, index: int) -> Step:
             done, words[row, at >> 3] = _SYNCS.settled(word, pending or 1 << _SYNCS.pending_bits)
             completed = completed or done
         if completed:
-            _wake(lanes)
+            lanes.complete_phase()
 
     return execute
 

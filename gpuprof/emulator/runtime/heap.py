@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import bisect
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from gpuprof.emulator.memory.arena import Arena
 
 _ALIGNMENT = 16
 
@@ -14,8 +10,8 @@ _ALIGNMENT = 16
 class Heap:
     """Blocks within one buffer. Addresses are virtual; 0 says that there is no room, as malloc does."""
 
-    def __init__(self, arena: Arena, nbytes: int) -> None:
-        self.base = arena.allocate(nbytes)
+    def __init__(self, base: int, nbytes: int) -> None:
+        self.base = base
         self.nbytes = nbytes
         self._blocks: list[tuple[int, int]] = []  # (offset, size), ascending
 

@@ -21,8 +21,8 @@ from gpuprof.errors import CodeLocation, DeviceAssertError, EmulationError, Memo
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.control.barriers import Batch
-    from gpuprof.emulator.memory.arena import Arena
+    from gpuprof.emulator.contract import Batch, GlobalMemory
+    from gpuprof.emulator.contract import Heap as DeviceHeap
     from gpuprof.emulator.options import EmulationOptions
 
     Array = NDArray[Any]
@@ -46,7 +46,7 @@ def system_address(name: str) -> int:
 class Runtime:
     """What the runtime functions of one launch share: printed text and the heap."""
 
-    def __init__(self, arena: Arena, functions: Mapping[int, str], options: EmulationOptions) -> None:
+    def __init__(self, arena: GlobalMemory, functions: Mapping[int, str], options: EmulationOptions) -> None:
         self.arena = arena
         self.functions = functions
         self.options = options
@@ -79,10 +79,10 @@ class Runtime:
         if self._printed_bytes >= self.options.printf_bytes:
             self._printed.append(f"\n[printf output cut at {self.options.printf_bytes:,} bytes]\n")
 
-    def heap(self) -> Heap:
+    def heap(self) -> DeviceHeap:
         """The heap of the device; what kernels allocate outlives the launch."""
         if self.arena.heap is None:
-            self.arena.heap = Heap(self.arena, self.options.heap_bytes)
+            self.arena.heap = Heap(self.arena.allocate(self.options.heap_bytes), self.options.heap_bytes)
         return self.arena.heap
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpuprof.emulator.semantics.base import primitive
+from gpuprof.emulator.semantics.primitives import primitive
 from gpuprof.emulator.semantics.rounding import to_odd, two_sum
 
 if TYPE_CHECKING:

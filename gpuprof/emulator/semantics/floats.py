@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.semantics.base import Decoded, Execute, primitive, semantics
+from gpuprof.emulator.semantics.base import Decoded, Execute, semantics
 from gpuprof.emulator.semantics.forms import (
     BOOLEANS,
     allow,
@@ -27,6 +27,7 @@ from gpuprof.emulator.semantics.forms import (
     pick,
     set_comparison,
 )
+from gpuprof.emulator.semantics.primitives import primitive
 from gpuprof.emulator.semantics.rounding import (
     canonical,
     flush,

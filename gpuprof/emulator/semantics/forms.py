@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -160,3 +161,12 @@ def set_comparison(lanes: Lanes, form: Form, how: str, result: NDArray[Any]) -> 
         lanes.set_predicate(second, combine(lanes, how, ~result, other))
     if first is not None:
         lanes.set_predicate(first, positive)
+
+
+def extremum(lanes: Lanes, form: Form, values: list[NDArray[Any]]) -> NDArray[Any]:
+    """The minimum where the instruction's predicate is true, else the maximum."""
+    choose = form.predicates[0]
+    if choose.is_zero:
+        return reduce(np.maximum if choose.negate else np.minimum, values)
+    smallest: Bool = lanes.predicate(choose)
+    return np.where(smallest, reduce(np.minimum, values), reduce(np.maximum, values))

@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered, contiguous, semantics
+from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered, semantics
 from gpuprof.emulator.semantics.floats import FLOAT_COMPARE, extremum, with_product_sign
 from gpuprof.emulator.semantics.forms import BOOLEANS, allow, combine, encoded_constant, is_predicate, pick
 from gpuprof.emulator.semantics.narrow import bfloat_to_single, half_to_single, to_bfloat, to_half
+from gpuprof.emulator.semantics.primitives import contiguous
 from gpuprof.emulator.semantics.rounding import canonical, to_odd, two_sum
 from gpuprof.sass.model import Operand, OperandKind
 

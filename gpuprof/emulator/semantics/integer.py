@@ -23,16 +23,18 @@ from gpuprof.emulator.semantics.forms import (
     arithmetic_form,
     comparison_form,
     expect_sources,
+    extremum,
     integer,
     pick,
     set_comparison,
     wanted,
 )
+from gpuprof.emulator.semantics.video import PACKED, packed_add, packed_add_minimum, packed_minimum
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.semantics.base import U32, U64, Bool, Lanes
+    from gpuprof.emulator.semantics.base import U32, U64, Lanes
     from gpuprof.sass.model import Operand
 
 WORD = np.uint64(32)
@@ -63,8 +65,6 @@ def as_signed(value: U32) -> NDArray[np.int32]:
 @semantics("IADD3", "UIADD3", "IADD", "UIADD", "VIADD", "UVIADD")
 def iadd3(insn: Decoded) -> Execute:
     """a + b + c; Pu: the unsigned sum reached 2^32, Pv: it reached 2 * 2^32; ``.X`` adds the carries Pp and Pq."""
-    from gpuprof.emulator.semantics.video import PACKED, packed_add
-
     if insn.has(*PACKED):
         return packed_add(insn)
     allow(insn, ("X", "64", "U32", "S32"))
@@ -263,8 +263,6 @@ def _reader(insn: Decoded, default: str = "S32") -> Callable[[Lanes, Operand], N
 @semantics("IMNMX", "VIMNMX", "UVIMNMX", "UIMNMX", "VIMNMX3", "UVIMNMX3")
 def imnmx(insn: Decoded) -> Execute:
     """Pp true: the minimum, false: the maximum, of two or three sources; packed forms stand in ``video``."""
-    from gpuprof.emulator.semantics.video import PACKED, packed_minimum
-
     if insn.has(*PACKED):
         return packed_minimum(insn)
     allow(insn, ("U32", "S32", "U64", "S64", "64", "RELU"))
@@ -283,8 +281,6 @@ def imnmx(insn: Decoded) -> Execute:
 @semantics("VIADDMNMX", "UVIADDMNMX")
 def viaddmnmx(insn: Decoded) -> Execute:
     """Minimum (Pp) or maximum of a + b and c; the sum wraps to 32 bits."""
-    from gpuprof.emulator.semantics.video import PACKED, packed_add_minimum
-
     if insn.has(*PACKED):
         return packed_add_minimum(insn)
     allow(insn, ("U32", "S32", "RELU"))
@@ -298,15 +294,6 @@ def viaddmnmx(insn: Decoded) -> Execute:
         lanes.set_u32(form.result, (np.maximum(value, 0) if relu else value).view(np.uint32))
 
     return execute
-
-
-def extremum(lanes: Lanes, form: Form, values: list[NDArray[Any]]) -> NDArray[Any]:
-    """The minimum where the instruction's predicate is true, else the maximum."""
-    choose = form.predicates[0]
-    if choose.is_zero:
-        return reduce(np.maximum if choose.negate else np.minimum, values)
-    smallest: Bool = lanes.predicate(choose)
-    return np.where(smallest, reduce(np.minimum, values), reduce(np.maximum, values))
 
 
 def _setter(insn: Decoded) -> Callable[[Lanes, Operand, NDArray[Any]], None]:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.semantics.base import primitive
+from gpuprof.emulator.semantics.primitives import primitive
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

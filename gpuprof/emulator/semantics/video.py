@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered, contiguous, semantics
-from gpuprof.emulator.semantics.forms import Form, allow, arithmetic_form, expect_sources, integer, pick
-from gpuprof.emulator.semantics.integer import extremum
+from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered, semantics
+from gpuprof.emulator.semantics.forms import Form, allow, arithmetic_form, expect_sources, extremum, integer, pick
+from gpuprof.emulator.semantics.primitives import contiguous
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

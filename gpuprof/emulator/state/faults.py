@@ -15,7 +15,7 @@ from gpuprof.toolchain.names import demangle, signature_free
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.state.lane_state import LaneState
+    from gpuprof.emulator.contract import LaneState
 
 
 def code_location(

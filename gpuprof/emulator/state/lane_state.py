@@ -7,21 +7,22 @@ is never written in place. A write under a partial mask makes a fresh array; a w
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpuprof.emulator.contract import WARP
-from gpuprof.emulator.memory.block_memory import LocalMemory, SharedMemory
-from gpuprof.emulator.state.operands import FALSE, TRUE, ZERO, ZERO64, BoundOperand, bind_alone, scalar
+from gpuprof.emulator.state.operands import FALSE, TRUE, ZERO, ZERO64, bound, scalar
+from gpuprof.emulator.state.parts import file_of_registers, fresh, own, per_warp, same, table
 from gpuprof.emulator.state.special_values import block_registers
 from gpuprof.sass.model import Operand, OperandKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from gpuprof.emulator.contract import Constants, LaunchContext, LocalMemory, SharedMemory
     from gpuprof.emulator.counting.counters import Counters
-    from gpuprof.emulator.state.launch import LaunchContext
 
     Array = NDArray[Any]
     Bool = NDArray[np.bool_]
@@ -33,44 +34,54 @@ BARRIERS = 18
 _HIGH = np.uint64(32)
 
 
+@dataclass(eq=False, kw_only=True)
 class LaneState:
-    """The lanes of a batch: ``blocks`` x ``warps`` x 32. Implements ``semantics.base.Lanes``.
+    """The lanes of a batch: ``blocks`` x ``warps`` x 32. Implements ``contract.LaneState``.
 
     ``mask`` are the lanes that execute the current instruction (fragment and guard). ``write_mask`` is None where a
-    write may simply rebind, because no other live lane could lose its value.
+    write may simply rebind, because no other live lane could lose its value. Each field says how it passes to a part
+    of the batch (``state.parts``).
     """
 
-    def __init__(self, launch: LaunchContext, block_ids: NDArray[np.int64], counters: Counters) -> None:
-        self.launch = launch
-        self.counters = counters
-        self.block_ids = block_ids
-        self.block_count = len(block_ids)
-        self.warp_count = launch.warps
-        self.size = self.block_count * self.warp_count * WARP
-        self.constants = launch.constants
-        self.code_base = launch.code_base
-        poison = launch.options.poison
-        unset = scalar(poison * 0x01010101)
-        self.registers: list[Array] = [unset] * (REGISTERS + 4)
-        self.uniforms: list[Array] = [unset] * (UNIFORMS + 4)
-        self.predicates: list[Array] = [FALSE] * 7 + [TRUE]
-        self.uniform_predicates: list[Array] = [FALSE] * 7 + [TRUE]
-        self.barriers: list[Array] = [ZERO] * BARRIERS
-        self.restored: list[Bool] = [FALSE] * BARRIERS  #: lanes whose barrier register came back from a BMOV
-        self._pairs: list[tuple[Array, Array, Array] | None] = [None] * (REGISTERS + 4)
-        self.mask: Bool = TRUE
-        self.write_mask: Bool | None = None
-        self.lanes_on = 0  #: active lanes of the current fragment
-        self.warps_on = 0  #: warps of the current fragment
-        self.thread_values = launch.thread_values
-        self.block_values = block_registers(block_ids, launch.grid)
-        self.memo: dict[int, Any] = {}  #: instruction number -> addresses it used last
-        self.shared = SharedMemory(self.block_count, launch.shared_bytes, poison, launch.reserved_shared_bytes)
-        self.local = LocalMemory(self.block_count, self.warp_count, launch.local_bytes, poison)
-        self.rows: Array | None = None  #: in a gathered part: (warps, 1, 1) rows of the whole batch
-        self.lane_stride = self.size
-        self.lane_numbers = np.arange(self.size).reshape(self.block_count, self.warp_count, WARP)
-        self.warp_numbers: Array | None = None  #: in a gathered part: warp of each row
+    launch: LaunchContext = same()
+    counters: Counters = same()
+    shared: SharedMemory = same()
+    local: LocalMemory = same()
+    constants: Constants = same()
+    code_base: int = same()
+    lane_stride: int = same()  #: lanes of the whole batch
+    block_ids: NDArray[np.int64] = own()
+    block_count: int = own()
+    warp_count: int = own()
+    size: int = own()
+    lane_numbers: Array = per_warp()
+    thread_values: Mapping[str, Array] = table()
+    block_values: Mapping[str, Array] = table()
+    registers: list[Array] = file_of_registers()
+    uniforms: list[Array] = file_of_registers()
+    predicates: list[Array] = file_of_registers()
+    uniform_predicates: list[Array] = file_of_registers()
+    barriers: list[Array] = file_of_registers()
+    restored: list[Bool] = file_of_registers()  #: lanes whose barrier register came back from a BMOV
+    mask: Bool = fresh(lambda: TRUE)
+    write_mask: Bool | None = fresh(None)
+    lanes_on: int = fresh(0)  #: active lanes of the current fragment
+    warps_on: int = fresh(0)  #: warps of the current fragment
+    memo: dict[int, Any] = fresh(dict)  #: instruction number -> addresses it used last
+    rows: Array | None = own(default=None)  #: in a part: (warps, 1, 1) rows of the whole batch
+    warp_numbers: Array | None = own(default=None)  #: in a part: warp of each row
+    _pairs: list[tuple[Array, Array, Array] | None] = fresh(lambda: [None] * (REGISTERS + 4))
+
+    def place_of_part(self, rows: Array, warps: Array) -> dict[str, Any]:
+        """The fields that say which lanes of this state the warps (rows[i], warps[i]) are."""
+        return {
+            "block_ids": self.block_ids[rows],
+            "block_count": len(rows),
+            "warp_count": 1,
+            "size": len(rows) * WARP,
+            "rows": (rows if self.rows is None else self.rows[rows, 0, 0]).reshape(-1, 1, 1),
+            "warp_numbers": warps if self.warp_numbers is None else self.warp_numbers[rows],
+        }
 
     def row_offsets(self, stride: int) -> Array:
         """(blocks, 1, 1): where each block's row of ``stride`` elements begins."""
@@ -101,28 +112,28 @@ class LaneState:
         return np.broadcast_to(value, (self.block_count, self.warp_count, WARP))
 
     def raw(self, operand: Operand) -> Array:
-        return _bound(operand).read_raw(self)
+        return bound(operand).read_raw(self)
 
     def u32(self, operand: Operand) -> Array:
-        return _bound(operand).read_u32(self)
+        return bound(operand).read_u32(self)
 
     def s32(self, operand: Operand) -> Array:
-        return _bound(operand).read_u32(self).view(np.int32)
+        return bound(operand).read_u32(self).view(np.int32)
 
     def u64(self, operand: Operand) -> Array:
-        return _bound(operand).read_u64(self)
+        return bound(operand).read_u64(self)
 
     def s64(self, operand: Operand) -> Array:
-        return _bound(operand).read_u64(self).view(np.int64)
+        return bound(operand).read_u64(self).view(np.int64)
 
     def f32(self, operand: Operand) -> Array:
-        return _bound(operand).read_f32(self)
+        return bound(operand).read_f32(self)
 
     def f64(self, operand: Operand) -> Array:
-        return _bound(operand).read_f64(self)
+        return bound(operand).read_f64(self)
 
     def predicate(self, operand: Operand) -> Bool:
-        return _bound(operand).read_predicate(self)
+        return bound(operand).read_predicate(self)
 
     def u32_next(self, operand: Operand, step: int) -> Array:
         if operand.is_zero:
@@ -133,7 +144,7 @@ class LaneState:
             return self.uniforms[operand.index + step]
         if operand.kind is OperandKind.CONSTANT and operand.bank is not None and operand.base is None:
             return self.constants[operand.bank, int(operand.value or 0) + 4 * step, 4]
-        word = _bound(operand).read_u64(self)
+        word = bound(operand).read_u64(self)
         return (word >> _HIGH).astype(np.uint32) if step == 1 else ZERO
 
     def set_u32(self, operand: Operand, value: Array) -> None:
@@ -203,7 +214,7 @@ class LaneState:
         shape = np.broadcast_shapes(index.shape, here.shape)
         here, index = np.broadcast_to(here, shape), np.broadcast_to(index, shape)
         values = np.zeros(shape, np.uint64 if width == 8 else np.uint32)
-        values[here] = self.launch.gather_constant(bank, index[here], offset, width)
+        values[here] = self.constants.gather(bank, index[here], offset, width)
         return values
 
     def _write(self, operand: Operand, index: int, value: Array) -> None:
@@ -229,10 +240,6 @@ class LaneState:
             return self.block_count * self.warp_count if mask.flat[0] else 0
         warps = mask.any(axis=2)
         return int(np.count_nonzero(warps)) * (self.block_count * self.warp_count // warps.size)
-
-
-def _bound(operand: Operand) -> BoundOperand:
-    return operand if type(operand) is BoundOperand else bind_alone(operand)
 
 
 def _word(value: Array) -> Array:
@@ -266,4 +273,25 @@ def join(low: Array, high: Array) -> Array:
     return result
 
 
-Constants = Mapping[tuple[int, int, int], "Array"]
+def initial_state(launch: LaunchContext, block_ids: NDArray[np.int64]) -> dict[str, Any]:
+    """The fields of a state in which nothing has run: the lanes of these blocks, and registers that hold poison."""
+    unset = scalar(launch.options.poison * 0x01010101)
+    size = len(block_ids) * launch.warps * WARP
+    return {
+        "constants": launch.constants,
+        "code_base": launch.code_base,
+        "block_ids": block_ids,
+        "block_count": len(block_ids),
+        "warp_count": launch.warps,
+        "size": size,
+        "lane_stride": size,
+        "lane_numbers": np.arange(size).reshape(len(block_ids), launch.warps, WARP),
+        "thread_values": launch.thread_values,
+        "block_values": block_registers(block_ids, launch.grid),
+        "registers": [unset] * (REGISTERS + 4),
+        "uniforms": [unset] * (UNIFORMS + 4),
+        "predicates": [FALSE] * 7 + [TRUE],
+        "uniform_predicates": [FALSE] * 7 + [TRUE],
+        "barriers": [ZERO] * BARRIERS,
+        "restored": [FALSE] * BARRIERS,
+    }

@@ -7,19 +7,19 @@ with nothing parsed. Every value has the three axes (blocks, warps, lanes) of th
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import fields, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.semantics.base import NotCovered
+from gpuprof.emulator.contract import NotCovered
 from gpuprof.sass.model import Instruction, Operand, OperandKind
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.state.lane_state import LaneState
+    from gpuprof.emulator.contract import LaneState
 
     Array = NDArray[Any]
     Reader = Callable[[LaneState], Array]
@@ -42,24 +42,23 @@ TRUE = scalar(1, np.bool_)
 FALSE = scalar(0, np.bool_)
 
 
+@dataclass(frozen=True, kw_only=True)
 class BoundOperand(Operand):
     """An operand with its readers. ``raw`` has no modifier applied, the others those of their type."""
 
-    read_raw: Reader
-    read_u32: Reader
-    read_u64: Reader
-    read_f32: Reader
-    read_f64: Reader
-    read_predicate: Reader
+    read_raw: Reader = field(compare=False, repr=False)
+    read_u32: Reader = field(compare=False, repr=False)
+    read_u64: Reader = field(compare=False, repr=False)
+    read_f32: Reader = field(compare=False, repr=False)
+    read_f64: Reader = field(compare=False, repr=False)
+    read_predicate: Reader = field(compare=False, repr=False)
 
 
 def bind(operand: Operand, encoding: int) -> BoundOperand:
     """``operand`` of an instruction with this 128-bit encoding, with its readers."""
-    bound = BoundOperand.__new__(BoundOperand)
-    for each in fields(operand):
-        object.__setattr__(bound, each.name, getattr(operand, each.name))
     raw, raw64 = _raw_readers(operand, encoding)
-    bound.__dict__.update(
+    return BoundOperand(
+        **{each.name: getattr(operand, each.name) for each in fields(Operand)},
         read_raw=raw,
         read_u32=_integer(raw, operand, np.uint32),
         read_u64=_integer(raw64, operand, np.uint64),
@@ -67,7 +66,11 @@ def bind(operand: Operand, encoding: int) -> BoundOperand:
         read_f64=_floating(raw64, operand, np.float64),
         read_predicate=_predicate(operand),
     )
-    return bound
+
+
+def bound(operand: Operand) -> BoundOperand:
+    """The operand with its readers, bound now where it was not yet."""
+    return operand if type(operand) is BoundOperand else bind_alone(operand)
 
 
 @lru_cache(maxsize=4096)

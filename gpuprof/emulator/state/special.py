@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.contract import WARP, Step
-from gpuprof.emulator.semantics.base import Decoded, NotCovered
+from gpuprof.emulator.contract import WARP, Decoded, NotCovered, Step
 from gpuprof.emulator.state.operands import ZERO, scalar
 from gpuprof.emulator.state.special_values import LOCAL_WINDOW_HIGH, SHARED_WINDOW_HIGH, thread_registers
 from gpuprof.sass.model import OperandKind
@@ -17,7 +16,7 @@ from gpuprof.sass.model import OperandKind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.state.lane_state import LaneState
+    from gpuprof.emulator.contract import LaneState
 
     Array = NDArray[Any]
     Read = Callable[[LaneState], Array]

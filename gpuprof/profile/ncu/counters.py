@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import queue
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from gpuprof.device.jobs import Job
+from gpuprof.device.jobs import Job, KernelCall
 from gpuprof.errors import BuildError, GpuprofError, MissingDeviceError
 from gpuprof.experiment.model import Experiment, Variant
 from gpuprof.experiment.naming import select_all
@@ -19,6 +19,7 @@ from gpuprof.profile.options import RunOptions
 from gpuprof.profile.setup import Setup, prepare_run
 from gpuprof.profile.shared_arrays import SharedData
 from gpuprof.results.model import Counters, Number, Run
+from gpuprof.results.steps import described
 from gpuprof.toolchain.ncu_csv import NcuLaunch
 
 #: Suffixes of metrics that are no counts: over several launches they are weighted by time where they are a share of
@@ -35,17 +36,17 @@ class Profiled:
     counters: Counters
     launches: tuple[str, ...] = ()
     report: Path | None = None
+    steps: Mapping[str, Counters] = field(default_factory=dict)  #: of each kernel step; empty where there is one
 
 
 def count_with_ncu(
     experiment: Experiment, options: RunOptions, wanted: NcuOptions
-) -> Iterator[tuple[str, Counters | str]]:
+) -> Iterator[tuple[str, Profiled | str]]:
     """(label, counters or the reason why there are none), every variant once.
 
     Raises what ``require_ncu`` does, and UsageError for what cannot be asked.
     """
-    for label, found in profile_with_ncu(require_ncu(experiment, options), experiment, options, wanted):
-        yield label, found.counters if isinstance(found, Profiled) else found
+    yield from profile_with_ncu(require_ncu(experiment, options), experiment, options, wanted)
 
 
 def profile_with_ncu(
@@ -112,7 +113,19 @@ def profiled(seen: JobLaunches) -> Profiled:
     blocks = sum(call.grid[0] * call.grid[1] * call.grid[2] for call, _ in chosen)
     values, unavailable = _added([launch for _, launch in chosen])
     counters = Counters(values, "ncu", blocks, blocks, {**seen.unavailable, **unavailable})
-    return Profiled(counters, tuple(launch.identifier for _, launch in chosen), seen.report)
+    return Profiled(counters, tuple(launch.identifier for _, launch in chosen), seen.report, _by_step(pairs))
+
+
+def _by_step(pairs: Sequence[tuple[KernelCall, NcuLaunch]]) -> dict[str, Counters]:
+    """Each step's own counters; empty where there is only one."""
+    if len(pairs) < 2:
+        return {}
+    found = {}
+    for call, launch in pairs:
+        values, unavailable = _added([launch])
+        blocks = call.grid[0] * call.grid[1] * call.grid[2]
+        found[call.name] = Counters(values, "ncu", blocks, blocks, unavailable)
+    return found
 
 
 def _added(launches: Sequence[NcuLaunch]) -> tuple[dict[str, Number], dict[str, str]]:
@@ -149,14 +162,15 @@ def _over(name: str, found: Sequence[Number | None], launches: Sequence[NcuLaunc
     return sum(value * weight for value, weight in zip(known, weights, strict=True)) / sum(weights)
 
 
-def with_ncu(run: Run, counts: Iterable[tuple[str, Counters | str]]) -> Run:
+def with_ncu(run: Run, counts: Iterable[tuple[str, Profiled | str]]) -> Run:
     """The run with ncu's counters in its results; a variant without them says why under ``missing["ncu"]``."""
     found = dict(counts)
     results = []
     for result in run.results:
         outcome = found.get(result.variant, "not profiled")
-        if isinstance(outcome, Counters):
-            results.append(replace(result, ncu=outcome))
+        if isinstance(outcome, Profiled):
+            steps = tuple(replace(step, ncu=outcome.steps.get(step.name)) for step in result.steps)
+            results.append(described(replace(result, ncu=outcome.counters, steps=steps)))
         else:
             results.append(replace(result, missing={**result.missing, "ncu": outcome}))
     return replace(run, results=tuple(results))

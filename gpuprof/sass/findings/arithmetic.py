@@ -23,7 +23,7 @@ def integer_division(case: Case) -> Iterator[Found]:
         if reciprocals and not wide:  # a 64-bit division has a short way through 32 bits
             yield Found(
                 "integer division", 65 + 10 * loop.depth, reciprocals, "integer divisions or remainders",
-                "make the divisor a power of two or a constant, or count instead of dividing", each=20,
+                "make the divisor a power of two or a constant, or count instead of dividing",
             )  # fmt: skip
 
 
@@ -43,7 +43,7 @@ def conversions(case: Case) -> Iterator[Found]:
         if len(hits) >= 2 and not literal:
             yield Found(
                 "conversion", 32 + 10 * loop.depth, hits, "conversions (a quarter or less of the FP32 rate)",
-                "keep the loop in one type", each=3,
+                "keep the loop in one type",
             )  # fmt: skip
 
 
@@ -71,7 +71,7 @@ def double_literals(case: Case) -> Iterator[Found]:
     for number, hits in groups.items():
         yield Found(
             "fp64", 72 if number else 26, hits, "FP64 instructions on single-precision values, by a double literal",
-            "write constants as 0.1f, and call the float functions (sqrtf, expf)", each=3,
+            "write constants as 0.1f, and call the float functions (sqrtf, expf)",
         )  # fmt: skip
 
 

@@ -22,7 +22,7 @@ def barriers(case: Case) -> Iterator[Found]:
         if hits:
             yield Found(
                 "barrier", 38 + 10 * loop.depth, hits, f"block barriers for {math} FFMA per iteration",
-                "give each barrier more work: a deeper tile, or more results per thread", each=1,
+                "give each barrier more work: a deeper tile, or more results per thread",
             )  # fmt: skip
 
 
