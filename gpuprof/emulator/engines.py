@@ -187,11 +187,18 @@ class ChosenEngine:
 _STRAIGHT = 20_000
 
 
+#: Options that only the numpy engine has, with the reason.
+_NUMPY_ALONE = {"observer": "an observer watches the launch", "order": "the order of warps is given"}
+
+
 def why_numpy(context: LaunchContext, image: KernelImage) -> str:
     """Why only the numpy engine can run this launch; empty where either can."""
     options = context.options
     if options.engine == "numpy":
         return "asked for"
+    for name, reason in _NUMPY_ALONE.items():
+        if getattr(options, name, None) is not None:
+            return reason
     if image.system_functions:
         return f"calls of the device runtime ({', '.join(sorted(set(image.system_functions.values())))})"
     return ""

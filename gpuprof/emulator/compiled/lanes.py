@@ -10,6 +10,7 @@ import numpy as np
 from gpuprof.emulator.compiled.symbolic import Recorder, Symbol, as_symbol, literal
 from gpuprof.emulator.semantics.base import NotCovered
 from gpuprof.emulator.semantics.forms import FALSE, TRUE
+from gpuprof.emulator.state.operands import bound
 from gpuprof.sass.model import Operand, OperandKind
 
 if TYPE_CHECKING:
@@ -118,8 +119,9 @@ class SymbolicLanes:
         """An immediate, or a place in the code, as its bound readers have it."""
         if operand.kind not in (OperandKind.IMMEDIATE, OperandKind.FLOAT, OperandKind.LABEL):
             raise NotCovered(f"operand {operand.text}")
-        reader = operand.__dict__["read_raw" if dtype is np.uint32 else "read_u64"]
-        return reader(self).astype(dtype)
+        own = bound(operand)
+        read: Any = own.read_raw if dtype is np.uint32 else own.read_u64
+        return read(self).astype(dtype)
 
     def _symbol(self, text: str, *, vector: bool) -> Symbol:
         if not vector:

@@ -533,6 +533,11 @@ static bool run_block(Block& block, Worker& worker, i64 slice) {
   return false;
 }
 
+void fill_words(void* memory, i64 bytes, u32 word) {
+  u32* words = (u32*)memory;
+  for (i64 i = 0; i < bytes / 4; ++i) words[i] = word;
+}
+
 static void* aligned(i64 bytes) {
   void* memory = 0;
   return posix_memalign(&memory, 64, (size_t)(bytes + 64)) ? 0 : memory;
@@ -572,8 +577,8 @@ static void start_block(Block& block, Worker& worker, i64 number) {
   block.place[0] = (u32)(number % launch.grid[0]);
   block.place[1] = (u32)(number / launch.grid[0] % launch.grid[1]);
   block.place[2] = (u32)(number / (launch.grid[0] * launch.grid[1]));
-  memset(block.shared, (int)launch.poison, (size_t)launch.shared_bytes + 64);
-  memset(block.registers, (int)launch.poison, (size_t)((launch.registers + 4) * 128 * launch.warps));
+  fill_words(block.shared, (launch.shared_bytes + 67) / 4 * 4, (u32)launch.poison);
+  fill_words(block.registers, (launch.registers + 4) * 128 * launch.warps, (u32)launch.poison);
   for (u32 i = 0; i < BLOCK_BARRIERS; ++i) {
     BlockBarrier& barrier = block.barriers[i];
     barrier.used = false;
@@ -598,8 +603,8 @@ static void start_block(Block& block, Worker& worker, i64 number) {
     w.number = i;
     w.length = TURN;
     w.local = block.locals ? block.locals + launch.local_bytes * 8 * i : 0;
-    memset(w.U, (int)launch.poison, sizeof w.U);
-    if (had_local) memset(w.local, (int)launch.poison, (size_t)launch.local_bytes * 32);
+    fill_words(w.U, sizeof w.U, (u32)launch.poison);
+    if (had_local) fill_words(w.local, launch.local_bytes * 32, (u32)launch.poison);
     push(w, 0, w.live, 0);
   }
 }

@@ -473,7 +473,7 @@ static bool enter_local(Warp& w, u32 site, u32 m, const u32* address, u32 width,
     const i64 words = launch_of(w).local_bytes * 8;
     if (!block.locals) {
       block.locals = (u32*)malloc((size_t)words * block.count * 4);
-      memset(block.locals, (int)launch_of(w).poison, (size_t)words * block.count * 4);
+      fill_words(block.locals, words * block.count * 4, (u32)launch_of(w).poison);
       for (u32 i = 0; i < block.count; ++i) block.warps[i].local = block.locals + words * i;
     }
   }

@@ -78,4 +78,5 @@ struct Block {
 void push(Warp& w, i32 pc, u32 mask, i64 steps, bool alone = false);
 static inline i64* counters_of(Warp& w, u32 site) { return w.C + (i64)site * COUNTERS; }
 static inline u32 first_lane(u32 mask) { return (u32)__builtin_ctz(mask); }
+void fill_words(void* memory, i64 bytes, u32 word);
 bool stop_here(Warp& w, u32 fault, u32 site);
