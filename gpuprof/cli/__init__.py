@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
@@ -91,7 +92,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stderr.close()
         sys.exit(1)
     except OSError as error:
-        if error.filename is None:
-            raise
-        click.echo(f"{click.style('error:', fg='red')} cannot use {error.filename}: {error.strerror}", err=True)
+        place = error.filename or "standard output"
+        click.echo(f"{click.style('error:', fg='red')} cannot use {place}: {error.strerror or error}", err=True)
+        _drop_output()
         sys.exit(1)
+
+
+def _drop_output() -> None:
+    """Let Python's own flush at the end write nowhere: what it could not write once it cannot write then."""
+    import os
+
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -16,6 +16,8 @@ THROTTLE_BITS = {
     0x080: "power brake",
 }
 _APPLICATION_CLOCKS = 0x002
+#: A GPU that ran kernels for this share of the moments before a run is in use.
+BUSY_PERCENT = 5
 
 
 @dataclass(frozen=True)
@@ -29,6 +31,22 @@ class GpuState:
     throttle_reasons: tuple[str, ...] = ()
     driver: str | None = None
     held_by_setting: bool = False  #: application clocks hold the SM clock
+    processes: int | None = None  #: that have a context on the GPU, as far as this process may see them
+    utilisation_percent: int | None = None  #: share of the last moments in which a kernel ran
+
+
+def sharing_note(before: GpuState, after: GpuState, own_processes: int = 1) -> str | None:
+    """A sentence where others used the GPU beside a timed run; None where nothing says so.
+
+    ``before`` was read before the run opened the GPU, ``after`` while at most ``own_processes`` of its own had it open.
+    """
+    others = max(before.processes or 0, (after.processes or 0) - own_processes)
+    if others > 0:
+        subject = "another process" if others == 1 else f"{others} other processes"
+        return f"{subject} had a context on the GPU during the run: times may be disturbed"
+    if (before.utilisation_percent or 0) >= BUSY_PERCENT:
+        return f"the GPU was {before.utilisation_percent}% busy when the run began: times may be disturbed"
+    return None
 
 
 class GpuMonitor:
@@ -61,6 +79,8 @@ class GpuMonitor:
             throttle_reasons=self.throttle_reasons(),
             driver=_try(lambda: _text(nvml.nvmlSystemGetDriverVersion())),
             held_by_setting=bool(self._reasons() & _APPLICATION_CLOCKS),
+            processes=_try(lambda: len(nvml.nvmlDeviceGetComputeRunningProcesses(handle))),
+            utilisation_percent=_try(lambda: int(nvml.nvmlDeviceGetUtilizationRates(handle).gpu)),
         )
 
     def sm_clock_mhz(self) -> int | None:

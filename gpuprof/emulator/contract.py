@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, SupportsIndex, TypeVar, overload
 
 import numpy as np
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from gpuprof.emulator.counting.counters import Counters
     from gpuprof.emulator.options import EmulationOptions
-    from gpuprof.errors import CodeLocation
+    from gpuprof.errors import CodeLocation, EmulationError
     from gpuprof.sass.cfg import Graph
 
     Array = NDArray[Any]
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     F32 = NDArray[np.float32]
     F64 = NDArray[np.float64]
 
+Part = TypeVar("Part")
+
 WARP = WARP_LANES
 #: Where code lies in the address space.
 CODE_BASE = 0x7D00_0000_0000
@@ -50,6 +52,37 @@ CODE_BASE = 0x7D00_0000_0000
 
 class NotCovered(Exception):
     """This form of the opcode is not implemented; the executor turns it into UnknownInstructionError with its place."""
+
+
+class Parts(tuple[Part, ...]):
+    """Operands or modifiers of an instruction: asking for one that it does not have raises NotCovered.
+
+    So a form that a semantics does not expect is an unknown instruction, while any other IndexError or ValueError is
+    a mistake of ours and not taken for one.
+    """
+
+    __slots__ = ()
+
+    @overload
+    def __getitem__(self, key: SupportsIndex, /) -> Part: ...
+    @overload
+    def __getitem__(self, key: slice, /) -> Parts[Part]: ...
+    def __getitem__(self, key: SupportsIndex | slice, /) -> Part | Parts[Part]:
+        if isinstance(key, slice):
+            return Parts(super().__getitem__(key))
+        try:
+            return super().__getitem__(key)
+        except IndexError:
+            raise NotCovered(UNEXPECTED_FORM) from None
+
+    def exactly(self, count: int) -> Parts[Part]:
+        """Itself, for unpacking; raises NotCovered unless it has that many."""
+        if len(self) != count:
+            raise NotCovered(UNEXPECTED_FORM)
+        return self
+
+
+UNEXPECTED_FORM = "its operands are not the expected ones"
 
 
 @dataclass(frozen=True)
@@ -60,12 +93,19 @@ class Decoded:
     arch: int  #: 75, 80, 86, 89, 90, 100, 120
 
     @property
-    def operands(self) -> tuple[Operand, ...]:
-        return self.instruction.operands
+    def operands(self) -> Parts[Operand]:
+        return Parts(self.instruction.operands)
 
     @property
-    def modifiers(self) -> tuple[str, ...]:
-        return self.instruction.modifiers
+    def modifiers(self) -> Parts[str]:
+        return Parts(self.instruction.modifiers)
+
+    def operand(self, kind: OperandKind) -> Operand:
+        """The first operand of a kind; raises NotCovered."""
+        for operand in self.instruction.operands:
+            if operand.kind is kind:
+                return operand
+        raise NotCovered(UNEXPECTED_FORM)
 
     def has(self, *names: str) -> bool:
         """Whether any of the modifiers is there."""
@@ -323,6 +363,7 @@ class Code(Protocol):
         """The number of the instruction at a label of a section (by its first program counter); -1: no such label."""
         ...
 
+    def unknown(self, index: int, reason: str) -> EmulationError: ...
     def address_of(self, symbol: str) -> int | None:
         """Where a symbol stands that the code names; None where nobody knows."""
         ...

@@ -7,7 +7,8 @@ emulator does not know stops a launch only when it is reached.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -196,20 +197,33 @@ class Program:
         """Why an instruction cannot be executed, or None when it can."""
         decoded, site = self._site(index)
         try:
-            if ends_run(decoded.instruction):
-                bind_terminator(decoded, site)
-            else:
-                bind_step(decoded, site)
-        except _UNBOUND as reason:
-            return _describe(reason)
+            with self._faults_of_ours(index):
+                if ends_run(decoded.instruction):
+                    bind_terminator(decoded, site)
+                else:
+                    bind_step(decoded, site)
+        except NotCovered as reason:
+            return str(reason)
         return None
+
+    @contextmanager
+    def _faults_of_ours(self, index: int) -> Iterator[None]:
+        """What goes wrong here other than NotCovered is no unknown instruction, and is said with its place."""
+        try:
+            yield
+        except (NotCovered, EmulationError):
+            raise
+        except Exception as error:
+            message = f"the emulator failed on an instruction ({error!r})"
+            raise EmulationError(message, self.location(index)) from error
 
     def _terminator(self, index: int) -> Terminator:
         decoded, site = self._site(index)
         try:
-            return bind_terminator(decoded, site)
-        except _UNBOUND as reason:
-            error = self._unknown(index, _describe(reason))
+            with self._faults_of_ours(index):
+                return bind_terminator(decoded, site)
+        except NotCovered as reason:
+            error = self.unknown(index, str(reason))
 
             def stop(batch: Batch, fragment: Fragment) -> int:
                 raise error
@@ -219,38 +233,30 @@ class Program:
     def _step(self, index: int) -> Step:
         decoded, site = self._site(index)
         try:
-            step = guard_step(bind_step(decoded, site), decoded, index)
-            if decoded.instruction.opcode == "LDGSTS" and async_copy.misreads_guard(decoded):
-                return async_copy.with_misread_guard(step, decoded, index)
-            return step
-        except _UNBOUND as reason:
-            return self._stopper(index, _describe(reason))
+            with self._faults_of_ours(index):
+                step = guard_step(bind_step(decoded, site), decoded, index)
+                if decoded.instruction.opcode == "LDGSTS" and async_copy.misreads_guard(decoded):
+                    return async_copy.with_misread_guard(step, decoded, index)
+                return step
+        except NotCovered as reason:
+            return self._stopper(index, str(reason))
 
     def _stopper(self, index: int, reason: str) -> Step:
         """An unknown instruction stops the launch when it is reached, not when its neighbours are."""
 
         def execute(batch: Batch) -> None:
-            raise self._unknown(index, reason)
+            raise self.unknown(index, reason)
 
         return execute
 
-    def _unknown(self, index: int, reason: str) -> UnknownInstructionError:
+    def unknown(self, index: int, reason: str) -> UnknownInstructionError:
+        """The error that an instruction which cannot be executed ends a launch with."""
         opcode = self.instructions[index].opcode
         return UnknownInstructionError(f"the emulator does not know this {opcode} ({reason})", self.location(index))
 
     def location(self, index: int) -> Any:
         """The place of an instruction number."""
         return code_location(self.kernel, self.instructions[index])
-
-
-#: What binding raises for a form that a semantics does not know.
-_UNBOUND = (NotCovered, IndexError, ValueError, TypeError, StopIteration, KeyError, AttributeError)
-
-
-def _describe(reason: BaseException) -> str:
-    if isinstance(reason, NotCovered):
-        return str(reason)
-    return f"its operands are not the expected ones: {type(reason).__name__}"
 
 
 def bind_terminator(decoded: Decoded, site: Site) -> Terminator:

@@ -40,11 +40,13 @@ def load(
     Raises ConfigError with every mistake of the file, UsageError for an override that names nothing.
     """
     from gpuprof.experiment.collect import Collector
+    from gpuprof.experiment.defaults import apply_defaults
     from gpuprof.experiment.document import read_document
     from gpuprof.experiment.expand import Expander
     from gpuprof.experiment.problems import validate
 
     document = read_document(path)
+    apply_defaults(document)
     validated = validate(document)
     collector = Collector(document, validated.dropped)
     if validated.model is None:

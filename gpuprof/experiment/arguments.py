@@ -7,7 +7,17 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpuprof.errors import ExpressionError
-from gpuprof.experiment.model import Argument, BufferArgument, HostStep, KernelStep, Number, ScalarArgument, Variant
+from gpuprof.experiment.model import (
+    Argument,
+    BufferArgument,
+    HostStep,
+    KernelStep,
+    NullArgument,
+    Number,
+    ScalarArgument,
+    Variant,
+    ZeroArgument,
+)
 from gpuprof.isa.constant_bank import Parameter
 from gpuprof.isa.parameter_type import ParameterType
 
@@ -45,7 +55,9 @@ def pack_scalar(argument: ScalarArgument) -> bytes:
 
 def argument_bytes(argument: Argument) -> int:
     """What the argument takes in the parameter space."""
-    return POINTER_BYTES if isinstance(argument, BufferArgument) else np.dtype(argument.dtype).itemsize
+    if isinstance(argument, ZeroArgument):
+        return argument.nbytes
+    return np.dtype(argument.dtype).itemsize if isinstance(argument, ScalarArgument) else POINTER_BYTES
 
 
 def describe_argument(variant: Variant, argument: Argument) -> str:
@@ -54,6 +66,8 @@ def describe_argument(variant: Variant, argument: Argument) -> str:
         dtype = variant.buffers[argument.buffer].dtype if argument.buffer in variant.buffers else "?"
         return f"{argument.buffer} ({dtype}*, {POINTER_BYTES} bytes)"
     size = argument_bytes(argument)
+    if not isinstance(argument, ScalarArgument):
+        return f"{_shown(argument)} ({size} byte{'s' if size != 1 else ''})"
     return f"{argument.value} ({argument.dtype}, {size} byte{'s' if size != 1 else ''})"
 
 
@@ -62,7 +76,7 @@ def fitted(argument: Argument, wanted: ParameterType | None) -> Argument:
 
     A whole number becomes any number; one with a fraction another floating-point number.
     """
-    if isinstance(argument, BufferArgument) or argument.given or wanted is None or wanted.is_pointer:
+    if not isinstance(argument, ScalarArgument) or argument.given or wanted is None or wanted.is_pointer:
         return argument
     dtype = wanted.scalar
     if dtype is None or dtype == argument.dtype or dtype not in _FITTING:
@@ -79,8 +93,11 @@ def fitted(argument: Argument, wanted: ParameterType | None) -> Argument:
 
 def type_mistake(variant: Variant, argument: Argument, wanted: ParameterType | None) -> str | None:
     """What is wrong with an argument's type, in both types' words; None where it fits or nothing is known."""
-    if wanted is None:
+    if wanted is None or isinstance(argument, ZeroArgument):
         return None
+    if isinstance(argument, NullArgument):
+        number = None if wanted.is_pointer or wanted.scalar is None else f"and the kernel's parameter is {wanted.name}"
+        return f"a null pointer, {number}" if number else None
     if isinstance(argument, BufferArgument):
         if not wanted.is_pointer:
             return f"a pointer, and the kernel's parameter is {wanted.name}" if wanted.scalar else None
@@ -162,15 +179,22 @@ def check_arguments(
 
 
 def _shown(argument: Argument) -> str:
-    return argument.buffer if isinstance(argument, BufferArgument) else str(argument.value)
+    if isinstance(argument, BufferArgument):
+        return argument.buffer
+    if isinstance(argument, ScalarArgument):
+        return str(argument.value)
+    return "null" if isinstance(argument, NullArgument) else f"zeros: {argument.nbytes}"
 
 
 def _hint(argument: Argument, size: int) -> str:
     """The repair: another dtype, or the other kind of argument."""
-    if isinstance(argument, BufferArgument):
-        return ": it takes a value there, not a pointer" if size < POINTER_BYTES else ": a struct cannot be passed"
+    if isinstance(argument, ZeroArgument):
+        return f": write {{zeros: {size}}}"
+    struct = f": a struct can only be passed with all bytes zero, as {{zeros: {size}}}"
+    if not isinstance(argument, ScalarArgument):
+        return ": it takes a value there, not a pointer" if size < POINTER_BYTES else struct
     if size not in _WIDER:
-        return ": a struct cannot be passed"
+        return struct
     dtype = _WIDER[size][np.dtype(argument.dtype).kind == "f"]
     pointer = ", or a buffer if it is a pointer" if size == POINTER_BYTES else ""
     return f": write {{value: {argument.value}, dtype: {dtype}}}{pointer}"

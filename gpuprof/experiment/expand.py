@@ -198,6 +198,8 @@ class Expander:
         if model.steps is None:
             if self.collector.is_dropped((*base, "steps")):
                 raise Skip
+            if model.repeat is not None or model.index is not None:
+                return self._sequence(base, model, builder)
             only = builder.build(base, model)
             if isinstance(only, FillStep):
                 self.collector.add(base, "only fills a buffer; expected `kernel`, `host` or `steps`", "kind")
@@ -205,17 +207,14 @@ class Expander:
                 key = "once" if only.once else "timed"
                 self.collector.add((*base, key), "a single-step variant must be timed; put untimed steps under `steps`")
             return (only,)
-        for key in sorted(model.model_fields_set & set(StepModel.model_fields) - {"source", "name"}):
+        beside = {"source", "name", "steps", "repeat", "index"}
+        for key in sorted(model.model_fields_set & set(StepModel.model_fields) - beside):
             self.collector.add((*base, key), "conflicts with `steps`; move it into a step")
-        built = []
-        failed = False
-        for position, step in enumerate(model.steps):
-            try:
-                built.append(builder.build((*base, "steps", position), step, model.source))
-            except Skip:
-                failed = True
-        if failed:
-            raise Skip
+        return self._sequence(base, model, builder)
+
+    def _sequence(self, base: Path_, model: VariantModel, builder: StepBuilder) -> tuple[Step, ...]:
+        """The steps of a variant that has several, or repeats one."""
+        built = builder.sequence(base, model)
         if not any(step.timed for step in built):
             self.collector.add((*base, "steps"), "no step is timed; at least one must be")
         if not any(isinstance(step, (KernelStep, HostStep)) for step in built):

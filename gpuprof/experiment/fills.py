@@ -142,7 +142,7 @@ def load_array(buffer: Buffer, header_only: bool = False) -> NDArray[Any]:
         raise ExpressionError(f"{path} cannot be read: {reason}")
     try:
         array = np.load(str(path), mmap_mode="r" if header_only else None, allow_pickle=False)
-    except (OSError, ValueError) as error:
+    except Exception as error:  # numpy reads a header as Python text: a damaged one raises whatever its parser does
         raise ExpressionError(f"{path} is not a readable .npy file: {error}") from None
     if not isinstance(array, np.ndarray):
         raise ExpressionError(f"{path} holds several arrays (.npz); save one with numpy.save")

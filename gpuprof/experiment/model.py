@@ -72,7 +72,19 @@ class ScalarArgument:
     given: bool = field(default=False, compare=False)
 
 
-Argument = BufferArgument | ScalarArgument
+@dataclass(frozen=True)
+class NullArgument:
+    """A null pointer."""
+
+
+@dataclass(frozen=True)
+class ZeroArgument:
+    """A struct passed by value of which every byte is zero: an empty one has one byte."""
+
+    nbytes: int
+
+
+Argument = BufferArgument | ScalarArgument | NullArgument | ZeroArgument
 
 
 @dataclass(frozen=True)

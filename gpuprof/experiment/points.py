@@ -44,10 +44,11 @@ class Point:
     sizes: Mapping[str, int]
     parameters: Mapping[str, Scalar]
     wrong: frozenset[str] = frozenset()  #: names without a value here; why is reported
+    loops: Mapping[str, int] = field(default_factory=dict)  #: the numbers of the repetitions around a step
 
     @property
     def scope(self) -> dict[str, Value]:
-        return {**self.sizes, **self.parameters}
+        return {**self.sizes, **self.parameters, **self.loops}
 
 
 def axes_of(model: ExperimentModel, family: str, variant: VariantModel, overrides: Mapping[str, str]) -> list[Axis]:

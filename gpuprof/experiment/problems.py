@@ -149,6 +149,7 @@ _PLACES: dict[tuple[str, ...], tuple[type[BaseModel], ...]] = {
     ("args", "*"): (schema.ArgumentModel,),
     ("variants", "*"): (schema.VariantModel,),
     ("steps", "*"): (schema.StepModel,),
+    ("defaults",): (schema.DefaultsModel,),
 }
 
 

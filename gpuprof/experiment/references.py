@@ -10,6 +10,7 @@ from gpuprof.experiment import expect, naming
 from gpuprof.experiment.collect import Collector, Skip
 from gpuprof.experiment.document import Path_
 from gpuprof.experiment.expressions import Expression, nearest
+from gpuprof.experiment.let import with_parts
 from gpuprof.experiment.model import Buffer, Expectation, Reference, Variant
 from gpuprof.experiment.points import Point
 from gpuprof.experiment.schema import ExpectationModel, ExperimentModel, VariantModel
@@ -48,6 +49,7 @@ def reference(
             hint = f"; write an expression under its output: {{{outputs[0]}: ...}}" if outputs else ""
             collector.add(path, no_variant(given, model.variants) + hint)
         return Reference(variant=given)
+    given = with_parts(given, path, point, buffers, collector)
     for output, text in given.items():
         with collector.at((*path, output)):
             _check_expression((*path, output), output, str(text), point, buffers, collector)

@@ -95,8 +95,8 @@ def _words(value: Any) -> Any:
 
 
 def _argument(value: Any) -> Any:
-    if not isinstance(value, (int, float, str)):
-        raise _must_be("a buffer, a size, a parameter, a number, or {value: ..., dtype: ...}", value)
+    if value is not None and not isinstance(value, (int, float, str)):
+        raise _must_be("a buffer, a size, a parameter, a number, null, or {value: ..., dtype: ...}", value)
     return value
 
 
@@ -175,24 +175,31 @@ class RandomFill(Model):
 
 
 class ArgumentModel(Model):
-    """An argument that says its type (`value`, `dtype`), or an address inside a buffer (`buffer`, `offset`)."""
+    """An argument that says its type (`value`, `dtype`), an address inside a buffer (`buffer`, `offset`), or a struct
+    without content (`zeros`). `null` is a null pointer.
+    """
 
     value: Expr = Field(None, description="a number or an expression", validate_default=False)
     dtype: Dtype = Field(None, description="the type of `value`", validate_default=False)
     buffer: str | None = Field(None, description="the buffer whose address is passed")
     offset: Expr = Field(0, description="elements to add to the address")
+    zeros: Annotated[int, Field(ge=1, le=4096)] | None = Field(
+        None, description="a struct of so many bytes, all zero; an empty struct has 1"
+    )
 
     @model_validator(mode="after")
     def _one_kind(self) -> ArgumentModel:
-        if (self.value is None) == (self.buffer is None):
-            raise PydanticCustomError("expected", "expected either `value` (with `dtype`) or `buffer`")
+        if sum(given is not None for given in (self.value, self.buffer, self.zeros)) != 1:
+            raise PydanticCustomError("expected", "expected one of `value` (with `dtype`), `buffer` and `zeros`")
         if self.value is not None and self.dtype is None:
             raise PydanticCustomError("expected", "expected a `dtype` beside `value`")
         return self
 
 
 _PLAIN_SCHEMA = WithJsonSchema({"type": ["string", "number", "boolean"]})
-_PlainArgument = Annotated[Any, BeforeValidator(_argument), _PLAIN_SCHEMA]
+_PlainArgument = Annotated[
+    Any, BeforeValidator(_argument), WithJsonSchema({"type": ["string", "number", "boolean", "null"]})
+]
 _PlainFill = Annotated[Any, BeforeValidator(_fill), _PLAIN_SCHEMA]
 _MAPPING_OR_PLAIN = Discriminator(lambda value: "mapping" if isinstance(value, dict) else "plain")
 Argument = Annotated[
@@ -216,8 +223,11 @@ class BufferModel(Model):
 
 
 _PlainReference = Annotated[str, BeforeValidator(_variant_name)]
+_ReferenceItem = Annotated[
+    Annotated[dict[Name, Expr], Tag("mapping")] | Annotated[Expr, Tag("plain")], _MAPPING_OR_PLAIN
+]
 ReferenceValue = Annotated[
-    Annotated[dict[str, Expr], Tag("mapping")] | Annotated[_PlainReference, Tag("plain")], _MAPPING_OR_PLAIN
+    Annotated[dict[str, _ReferenceItem], Tag("mapping")] | Annotated[_PlainReference, Tag("plain")], _MAPPING_OR_PLAIN
 ]
 
 
@@ -251,6 +261,21 @@ class StepModel(Model):
     args: list[Argument] | None = Field(None, description="the arguments, in order")
     timed: bool | None = Field(None, description="whether the time covers it (default: yes, fills and `once` no)")
     once: bool | None = Field(None, description="run before the first sample only")
+    repeat: Expr = Field(None, description="so many times over, as a host loop; may be 0", validate_default=False)
+    index: Name | None = Field(None, description="what expressions call the number of the repetition (`iteration`)")
+    steps: list[StepModel] | None = Field(None, description="several steps, in place of one launch", min_length=1)
+
+
+class DefaultsModel(Model):
+    """What variants and steps have where they do not say otherwise; flags and include folders come before theirs."""
+
+    source: str | None = Field(None, description="the .cu (or .cubin) file")
+    block: Dimensions = Field(None, description="threads per block [x, y, z]", validate_default=False)
+    grid: Dimensions = Field(None, description="blocks [x, y, z]", validate_default=False)
+    shared: Expr = Field(None, description="dynamic shared memory in bytes", validate_default=False)
+    args: list[Argument] | None = Field(None, description="the arguments, in order")
+    flags: Words = Field([], description="nvcc flags")
+    include: Words = Field([], description="include folders, relative to this file")
 
 
 class VariantModel(StepModel):
@@ -258,7 +283,6 @@ class VariantModel(StepModel):
 
     params: dict[Name, Param] = Field({}, description="parameters; a list expands the variant over its values")
     where: str | None = Field(None, description="keep only the points for which this holds")
-    steps: list[StepModel] | None = Field(None, description="several steps, in place of one launch", min_length=1)
     sizes: dict[Name, Size] = Field({}, description="sizes that this variant replaces or adds")
     buffers: dict[Name, BufferModel] = Field({}, description="buffers that this variant replaces or adds")
     reference: ReferenceValue | None = Field(None, description="in place of the experiment's")
@@ -301,9 +325,12 @@ class ExperimentModel(Model):
     description: str = Field("", description="one line, shown by `gpuprof configs`")
     sizes: dict[Name, Size] = Field({}, description="problem sizes; a list expands every variant over its values")
     iters: Annotated[int, Field(ge=1)] | None = Field(None, description="timed launches; without it, noise decides")
+    defaults: DefaultsModel | None = Field(None, description="source, block, flags and the like for all that give none")
     buffers: dict[Name, BufferModel] = Field({}, description="arrays in device memory, by name")
     reference: ReferenceValue | None = Field(
-        None, description="per output an expression over buffers and sizes; or the name of a variant"
+        None,
+        description="per output an expression over buffers and sizes, `let: {name: expression}` for parts that several "
+        "use; or the name of a variant",
     )
     tolerance: ToleranceModel | None = Field(None, description="how far an output may be from the reference")
     work: WorkModel | None = Field(None, description="what a pass does, for GFLOP/s and GB/s")

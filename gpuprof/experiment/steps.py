@@ -25,15 +25,19 @@ from gpuprof.experiment.model import (
     FillStep,
     HostStep,
     KernelStep,
-    ScalarArgument,
+    NullArgument,
     Step,
+    ZeroArgument,
 )
 from gpuprof.experiment.operators import Value
 from gpuprof.experiment.points import Point
 from gpuprof.experiment.schema import ArgumentModel, StepModel
 from gpuprof.isa.machine import Dim3
 
-_COMMON = {"name", "timed", "once"}
+#: What expressions call the number of a repetition, and steps of one variant at most.
+DEFAULT_INDEX = "iteration"
+MAX_STEPS = 10_000
+_COMMON = {"name", "timed", "once", "repeat", "index"}
 #: kind of step -> keys that it needs, keys that it may have besides
 _KINDS: dict[str, tuple[tuple[str, ...], set[str]]] = {
     "kernel": (("source", "block", "grid"), {"shared", "args"}),
@@ -56,6 +60,62 @@ class StepBuilder:
     hints: Mapping[str, str]
     sources: dict[str, Path | str] = field(default_factory=dict)  #: looked up once per file: a path, or the mistake
 
+    def sequence(self, path: Path_, step: StepModel, default_source: str | None = None) -> list[Step]:
+        """A step, or the steps in it, as often as it is repeated; raises Skip after reporting every mistake."""
+        count = 1 if step.repeat is None else self._repetitions((*path, "repeat"), step.repeat)
+        if step.index is not None and step.repeat is None:
+            self.collector.add((*path, "index"), "counts repetitions, and the step has no `repeat`")
+        built: list[Step] = []
+        failed = False
+        for number in range(count):
+            inner = self if step.repeat is None else self._repetition(path, step, number)
+            for place, one, source in inner._parts(path, step, default_source):
+                try:
+                    built += [inner.build(place, one, source)] if one is step else inner.sequence(place, one, source)
+                except Skip:
+                    failed = True
+            if len(built) > MAX_STEPS:
+                self.collector.add((*path, "repeat"), f"makes more than {MAX_STEPS:,} steps, which is the limit")
+                failed = True
+            if failed:
+                raise Skip
+        return built
+
+    def _parts(
+        self, path: Path_, step: StepModel, default_source: str | None
+    ) -> list[tuple[Path_, StepModel, str | None]]:
+        """The step itself, or the steps in it, with their places and their default source."""
+        if step.steps is None:
+            return [(path, step, default_source)]
+        self._check_group(path, step)
+        source = step.source if step.source is not None else default_source
+        return [((*path, "steps", position), inner, source) for position, inner in enumerate(step.steps)]
+
+    def _check_group(self, path: Path_, step: StepModel) -> None:
+        """A step that holds steps launches nothing itself (what a variant may have is checked with the variant)."""
+        if type(step) is StepModel:
+            for key in sorted(_given(step) - {"source", "name", "steps", "repeat", "index"}):
+                self.collector.add((*path, key), "conflicts with `steps`; move it into a step")
+
+    def _repetitions(self, path: Path_, text: Any) -> int:
+        count = self.collector.integer(path, text, self.point.scope, self.hints)
+        if count < 0:
+            self.collector.add(path, f"is {count}; a step is repeated 0 times or more")
+            raise Skip
+        if count > MAX_STEPS:
+            self.collector.add(path, f"is {count:,}; a variant has at most {MAX_STEPS:,} steps")
+            raise Skip
+        return count
+
+    def _repetition(self, path: Path_, step: StepModel, number: int) -> StepBuilder:
+        """The builder inside a repetition: expressions know its number."""
+        name = step.index or DEFAULT_INDEX
+        if name in self.point.scope or name in self.buffers:
+            message = f"'{name}' is used already; give the repetition another name with `index`"
+            self.collector.add((*path, "index" if step.index else "repeat"), message)
+            raise Skip
+        return replace(self, point=replace(self.point, loops={**self.point.loops, name: number}))
+
     def build(self, path: Path_, step: StepModel, default_source: str | None = None) -> Step:
         """The step; raises Skip after reporting every mistake of it."""
         kind = self._kind(path, step)
@@ -70,7 +130,14 @@ class StepBuilder:
         timed, once = self._timing(path, step)
         if not whole or source is None or args is None or launch is None or function is None:
             raise Skip
-        common: Any = {"name": step.name or function, "source": source, "args": args, "timed": timed, "once": once}
+        loop = "".join(f"[{number}]" for number in self.point.loops.values())
+        common: Any = {
+            "name": f"{step.name or function}{loop}",
+            "source": source,
+            "args": args,
+            "timed": timed,
+            "once": once,
+        }
         defines = self._defines(str(getattr(step, kind)))
         if kind == "host":
             return HostStep(function=function, defines=defines, libraries=tuple(step.libraries or ()), **common)
@@ -218,6 +285,8 @@ class StepBuilder:
     def _argument(self, path: Path_, argument: Any) -> Argument:
         if isinstance(argument, ArgumentModel):
             return self._explicit(path, argument)
+        if argument is None:
+            return NullArgument()
         if isinstance(argument, str) and argument in self.buffers:
             return BufferArgument(argument)
         if isinstance(argument, (bool, int, float)):
@@ -235,8 +304,10 @@ class StepBuilder:
             self.collector.add(path, message)
         raise Skip
 
-    def _explicit(self, path: Path_, argument: ArgumentModel) -> BufferArgument | ScalarArgument:
+    def _explicit(self, path: Path_, argument: ArgumentModel) -> Argument:
         scope = self.point.scope
+        if argument.zeros is not None:
+            return ZeroArgument(argument.zeros)
         if argument.buffer is None:
             value = self.collector.number((*path, "value"), argument.value, scope, self.hints)
             return scalar_argument(value, argument.dtype)

@@ -19,13 +19,15 @@ from gpuprof.device.jobs import (
     KernelCall,
 )
 from gpuprof.errors import UsageError
-from gpuprof.experiment.arguments import check_arguments, fitted, pack_scalar
+from gpuprof.experiment.arguments import argument_bytes, check_arguments, fitted, pack_scalar
 from gpuprof.experiment.model import (
     Argument,
     BufferArgument,
     FillStep,
     HostStep,
     KernelStep,
+    NullArgument,
+    ScalarArgument,
     Variant,
 )
 from gpuprof.profile.shared_arrays import input_key
@@ -136,13 +138,17 @@ def limits_of(resources: Resources) -> KernelResources:
 def _kernel_argument(argument: Argument) -> BufferReference | bytes:
     if isinstance(argument, BufferArgument):
         return BufferReference(argument.buffer, argument.offset_bytes)
-    return pack_scalar(argument)
+    return pack_scalar(argument) if isinstance(argument, ScalarArgument) else bytes(argument_bytes(argument))
 
 
 def _host_argument(argument: Argument) -> BufferReference | HostScalar:
     if isinstance(argument, BufferArgument):
         return BufferReference(argument.buffer, argument.offset_bytes)
-    return HostScalar(argument.value, argument.dtype)
+    if isinstance(argument, ScalarArgument):
+        return HostScalar(argument.value, argument.dtype)
+    if isinstance(argument, NullArgument):
+        return HostScalar(0, "uint64")
+    raise ArgumentMismatchError("a host function takes no struct: `zeros` is for kernels")
 
 
 def fingerprint(built: BuiltVariant, device_key: str, settings: Sequence[object]) -> str:

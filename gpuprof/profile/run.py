@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
+from gpuprof.device.clocks import sharing_note
 from gpuprof.device.gpu_lock import GpuLocks
 from gpuprof.device.process import ChildProcess
 from gpuprof.errors import BuildError
@@ -38,7 +39,7 @@ from gpuprof.profile.setup import Setup, prepare_run
 from gpuprof.profile.shared_arrays import SharedData, shared_bytes
 from gpuprof.profile.supervisor import DeviceSupervisor
 from gpuprof.profile.variant_queue import Board, Ready
-from gpuprof.results.model import Environment, ExpectationOutcome, Result, Run, Status
+from gpuprof.results.model import ExpectationOutcome, Result, Run, Status
 from gpuprof.results.steps import described
 
 
@@ -166,7 +167,8 @@ class _Conductor:
             self._reader.close()
         self._finish_unread()
         run = self.snapshot(complete=len(self._final) == len(self._variants))
-        run = replace(run, expectations=self._expectations(run), environment=self._watched(run.environment))
+        run = replace(run, expectations=self._expectations(run))
+        run = self._watched(run)
         self._checkpoint.write(run)
         return run
 
@@ -370,13 +372,15 @@ class _Conductor:
     def _kept_note(self) -> tuple[str, ...]:
         return (f"{self._kept} rows were kept from the earlier run.",) if self._kept else ()
 
-    def _watched(self, environment: Environment) -> Environment:
-        """The environment with what NVML said before, during and after."""
-        if self._setup.monitor is None:
-            return environment
-        return result_rows.with_clocks(
-            environment, self._setup.before, self._clocks, self._setup.monitor.read(), self._throttled
-        )
+    def _watched(self, run: Run) -> Run:
+        """The run with what NVML said before, during and after."""
+        monitor, before = self._setup.monitor, self._setup.before
+        if monitor is None:
+            return run
+        after = monitor.read()
+        environment = result_rows.with_clocks(run.environment, before, self._clocks, after, self._throttled)
+        shared = sharing_note(before, after)
+        return replace(run, environment=environment, notes=(*run.notes, *((shared,) if shared else ())))
 
     def _expectations(self, run: Run) -> tuple[ExpectationOutcome, ...]:
         if not self._experiment.expect:

@@ -24,6 +24,7 @@ MODELS = (
     ("An experiment", schema.ExperimentModel),
     ("A variant", schema.VariantModel),
     ("A step", schema.StepModel),
+    ("Defaults", schema.DefaultsModel),
     ("A buffer", schema.BufferModel),
     ("Random values", schema.RandomFill),
     ("An argument", schema.ArgumentModel),

@@ -438,7 +438,7 @@ def bssy(decoded: Decoded, site: Site) -> Step:
 
 def break_barrier(decoded: Decoded, site: Site) -> Step:
     """BREAK: the enabled lanes leave the barrier's mask."""
-    slot = next(operand.index for operand in decoded.operands if operand.kind is OperandKind.BARRIER)
+    slot = decoded.operand(OperandKind.BARRIER).index
 
     def execute(batch: Batch) -> None:
         barriers.break_out(batch, slot, batch.mask)

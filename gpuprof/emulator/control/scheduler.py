@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpuprof.emulator.contract import NotCovered
 from gpuprof.emulator.control import compaction, divergence
 from gpuprof.emulator.control.barriers import PHASE_SLOT, Batch, Fragment
 from gpuprof.emulator.state.faults import code_location, first_lane, lane_location
@@ -153,6 +154,9 @@ def _execute(batch: Batch, run: StraightCode, program: Code) -> None:
             location = program.location(run.first + run.steps.index(step))
             raise type(error)(str(error), location) from None
         raise
+    except NotCovered as reason:  # of an operand that has no value to read
+        number = run.first + (run.steps.index(step) if step is not None else 0)
+        raise program.unknown(number, str(reason)) from None
     except (FloatingPointError, ValueError, IndexError, TypeError, KeyError, AttributeError) as error:
         number = run.first + (run.steps.index(step) if step is not None else 0)
         raise EmulationError(f"the emulator failed on an instruction ({error!r})", program.location(number)) from error

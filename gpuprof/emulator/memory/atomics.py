@@ -32,7 +32,7 @@ class AtomicForm:
 
     def __init__(self, decoded: Decoded) -> None:
         operands = decoded.operands
-        place = next(number for number, operand in enumerate(operands) if operand.kind is OperandKind.MEMORY)
+        place = operands.index(decoded.operand(OperandKind.MEMORY))
         results = [operand for operand in operands[:place] if operand.kind not in _PREDICATES]
         self.done = [operand for operand in operands[:place] if operand.kind in _PREDICATES and not operand.is_zero]
         self.target: Operand | None = results[0] if results and not results[0].is_zero else None

@@ -130,7 +130,7 @@ def load(decoded: Decoded, index: int) -> Step:
     """LDG, and the global side of LD."""
     instruction = decoded.instruction
     width, signed = access_width(instruction)
-    target, address = instruction.operands[0], wide_address(memory_operand(instruction))
+    target, address = decoded.operands[0], wide_address(memory_operand(instruction))
     site = GlobalSite(decoded, index, width, "read")
 
     def execute(lanes: LaneState) -> None:
@@ -144,7 +144,7 @@ def store(decoded: Decoded, index: int) -> Step:
     """STG, and the global side of ST."""
     instruction = decoded.instruction
     width, _ = access_width(instruction)
-    source, address = instruction.operands[-1], wide_address(memory_operand(instruction))
+    source, address = decoded.operands[-1], wide_address(memory_operand(instruction))
     site = GlobalSite(decoded, index, width, "write")
 
     def execute(lanes: LaneState) -> None:

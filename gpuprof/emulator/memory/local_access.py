@@ -61,7 +61,7 @@ def load(decoded: Decoded, index: int) -> Step:
     """LDL in every width."""
     instruction = decoded.instruction
     width, signed = access_width(instruction)
-    target, address = instruction.operands[0], narrow_address(memory_operand(instruction))
+    target, address = decoded.operands[0], narrow_address(memory_operand(instruction))
     place, counting = WindowPlace(instruction, width, "read", "local"), LocalCount(index, width)
 
     def execute(lanes: LaneState) -> None:
@@ -77,7 +77,7 @@ def store(decoded: Decoded, index: int) -> Step:
     """STL in every width."""
     instruction = decoded.instruction
     width, _ = access_width(instruction)
-    source, address = instruction.operands[-1], narrow_address(memory_operand(instruction))
+    source, address = decoded.operands[-1], narrow_address(memory_operand(instruction))
     place, counting = WindowPlace(instruction, width, "write", "local"), LocalCount(index, width)
 
     def execute(lanes: LaneState) -> None:

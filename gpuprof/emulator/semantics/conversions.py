@@ -283,7 +283,7 @@ def _rectified(value: F32) -> F32:
 def _pack_pair(insn: Decoded) -> Execute:
     form = arithmetic_form(insn)
     expect_sources(insn, form, 2, 3)
-    a, b = form.sources[:2]
+    a, b = form.sources[:2].exactly(2)
     convert = _narrower(insn)
 
     def execute(lanes: Lanes) -> None:
@@ -421,7 +421,7 @@ def i2ip(insn: Decoded) -> Execute:
     allow(insn, INTEGERS, ("SAT",))
     form = arithmetic_form(insn)
     to = pick(insn, ("U8", "S8", "U16", "S16"))
-    a, b = form.sources[:2]
+    a, b = form.sources[:2].exactly(2)
     c = form.sources[2] if len(form.sources) > 2 else None
     bits = int(to[1:])
     clamp, mask, width = saturating(to), np.uint32((1 << bits) - 1), np.uint32(bits)

@@ -56,7 +56,7 @@ def dadd(insn: Decoded) -> Execute:
     allow(insn, ROUNDINGS)
     form = arithmetic_form(insn)
     expect_sources(insn, form, 2)
-    a, b = form.sources
+    a, b = form.sources.exactly(2)
     mode = pick(insn, ROUNDINGS, "RN")
     compute = np.add if mode == "RN" else partial(sum_double, mode=mode)
 
@@ -73,7 +73,7 @@ def dmul(insn: Decoded) -> Execute:
     allow(insn, ROUNDINGS)
     form = arithmetic_form(insn)
     expect_sources(insn, form, 2)
-    a, b = form.sources
+    a, b = form.sources.exactly(2)
     mode = pick(insn, ROUNDINGS, "RN")
     compute = np.multiply if mode == "RN" else partial(product_double, mode=mode)
 
@@ -108,7 +108,7 @@ def dsetp(insn: Decoded) -> Execute:
     """
     allow(insn, FLOAT_COMPARE, BOOLEANS, ("MIN", "MAX"))
     form = comparison_form(insn)
-    a, b = form.sources
+    a, b = form.sources.exactly(2)
     how = pick(insn, BOOLEANS, "AND")
     if insn.has("MIN", "MAX"):
         return _choose(insn, how)
@@ -118,7 +118,7 @@ def dsetp(insn: Decoded) -> Execute:
 
 def _choose(insn: Decoded, how: str) -> Execute:
     form = comparison_form(insn)
-    a, b = form.sources
+    a, b = form.sources.exactly(2)
     first, second = wanted(form.predicate_results)
     other = form.predicates[0] if form.predicates else None
     smallest = insn.has("MIN")
@@ -151,7 +151,7 @@ def dmnmx(insn: Decoded) -> Execute:
     allow(insn, ())
     form = arithmetic_form(insn)
     expect_sources(insn, form, 2)
-    a, b = form.sources
+    a, b = form.sources.exactly(2)
     choose = form.predicates[0]
 
     def execute(lanes: Lanes) -> None:

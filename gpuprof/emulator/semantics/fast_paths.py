@@ -34,8 +34,7 @@ def specialise(decoded: Decoded) -> Step | None:
 
 def _sum(decoded: Decoded, *, carries: bool) -> Step | None:
     """``IADD3 Rd, Pu, a, b, RZ`` and ``IADD3.X Rd[, Pu], a, b, RZ, Pp, !PT``."""
-    operands = list(decoded.operands)
-    result = operands.pop(0)
+    result, operands = decoded.operands[0], list(decoded.operands[1:])
     outs = _take_predicates(operands)
     ins = _take_predicates(operands, last=True)
     terms = [operand for operand in operands if not operand.is_zero or operand.invert]

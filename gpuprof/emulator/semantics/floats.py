@@ -72,7 +72,7 @@ def fadd(insn: Decoded) -> Execute:
     allow(insn, COMMON)
     form = arithmetic_form(insn)
     expect_sources(insn, form, 2)
-    a, b = form.sources
+    a, b = form.sources.exactly(2)
     read, finish = reader(insn), finisher(insn)
     mode = pick(insn, ROUNDINGS, "RN")
     if mode != "RN":
@@ -97,7 +97,7 @@ def fmul(insn: Decoded) -> Execute:
     allow(insn, COMMON, SCALES)
     form = arithmetic_form(insn)
     expect_sources(insn, form, 2)
-    a, b = form.sources
+    a, b = form.sources.exactly(2)
     read, finish = reader(insn), finisher(insn)
     mode = pick(insn, ROUNDINGS, "RN")
     scale = SCALES.get(pick(insn, SCALES, "none"), 1.0)
@@ -243,7 +243,7 @@ def fsel(insn: Decoded) -> Execute:
     allow(insn, ("FTZ",))
     form = arithmetic_form(insn)
     expect_sources(insn, form, 2)
-    a, b = form.sources
+    a, b = form.sources.exactly(2)
     read, choose = reader(insn), form.predicates[0]
     return lambda lanes: lanes.set_f32(form.result, np.where(lanes.predicate(choose), read(lanes, a), read(lanes, b)))
 
@@ -278,7 +278,7 @@ def fsetp(insn: Decoded) -> Execute:
     """Pu = (a cmp b) bop Pp, Pv its complement bop Pp."""
     allow(insn, FLOAT_COMPARE, BOOLEANS, ("FTZ",))
     form = comparison_form(insn)
-    a, b = form.sources
+    a, b = form.sources.exactly(2)
     compare, how, read = FLOAT_COMPARE[pick(insn, FLOAT_COMPARE)], pick(insn, BOOLEANS, "AND"), reader(insn)
     return lambda lanes: set_comparison(lanes, form, how, compare(read(lanes, a), read(lanes, b)))
 
@@ -289,7 +289,7 @@ def fset(insn: Decoded) -> Execute:
     allow(insn, FLOAT_COMPARE, BOOLEANS, ("FTZ", "BF"))
     form = arithmetic_form(insn)
     expect_sources(insn, form, 2)
-    a, b = form.sources
+    a, b = form.sources.exactly(2)
     compare, how, read = FLOAT_COMPARE[pick(insn, FLOAT_COMPARE)], pick(insn, BOOLEANS, "AND"), reader(insn)
     yes = np.uint32(0x3F800000 if insn.has("BF") else 0xFFFFFFFF)
 
@@ -308,7 +308,7 @@ def fchk(insn: Decoded) -> Execute:
     The thresholds were read off an H200 (tests/hardware/questions, kernel ``fchk``).
     """
     allow(insn, ("DIVIDE",))
-    results, (a, b) = insn.operands[0], insn.operands[1:3]
+    results, (a, b) = insn.operands[0], insn.operands[1:3].exactly(2)
 
     def execute(lanes: Lanes) -> None:
         lanes.set_predicate(results, division_is_special(lanes.f32(a), lanes.f32(b)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpuprof.emulator.contract import Parts
 from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.sass.model import Operand, OperandKind
 
@@ -32,10 +33,10 @@ for _constant in (TRUE, FALSE):
 class Form:
     """Operands by their role: results first (register, then predicates), sources, predicates read."""
 
-    results: tuple[Operand, ...]
-    predicate_results: tuple[Operand, ...]
-    sources: tuple[Operand, ...]
-    predicates: tuple[Operand, ...]
+    results: Parts[Operand]
+    predicate_results: Parts[Operand]
+    sources: Parts[Operand]
+    predicates: Parts[Operand]
 
     @property
     def result(self) -> Operand:
@@ -55,16 +56,16 @@ def arithmetic_form(insn: Decoded) -> Form:
     count = len(sources)
     while count and is_predicate(sources[count - 1]):
         count -= 1
-    return Form((rest[0],), before + behind, sources[:count], sources[count:])
+    return Form(rest[:1], Parts(before + behind), sources[:count], sources[count:])
 
 
 def comparison_form(insn: Decoded, sources: int = 2) -> Form:
     """``Pu, Pv, sources..., predicates read...``."""
     results, rest = _leading_predicates(insn.operands)
-    return Form((), results, rest[:sources], rest[sources:])
+    return Form(Parts(), results, rest[:sources], rest[sources:])
 
 
-def _leading_predicates(operands: tuple[Operand, ...]) -> tuple[tuple[Operand, ...], tuple[Operand, ...]]:
+def _leading_predicates(operands: Parts[Operand]) -> tuple[Parts[Operand], Parts[Operand]]:
     count = 0
     while count < len(operands) and is_predicate(operands[count]):
         count += 1

@@ -231,7 +231,7 @@ def isetp(insn: Decoded) -> Execute:
     name = pick(insn, (*COMPARISONS, "T", "F"))
     how = pick(insn, BOOLEANS, "AND")
     read = _reader(insn)
-    a, b = form.sources
+    a, b = form.sources.exactly(2)
     if name in ("T", "F"):
         constant = np.full((1, 1, 1), name == "T")
         return lambda lanes: set_comparison(lanes, form, how, constant)

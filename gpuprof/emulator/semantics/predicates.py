@@ -45,7 +45,7 @@ def _named(insn: Decoded, bits: int) -> list[tuple[int, Operand]]:
 def p2r(insn: Decoded) -> Execute:
     """Rd = (a & ~mask) | (predicates & mask), bit i from Pi; ``.B1`` to ``.B3`` place the mask in that byte."""
     allow(insn, BYTES)
-    destination, _, a, mask = insn.operands
+    destination, _, a, mask = insn.operands.exactly(4)
     shift = _byte_shift(insn)
     bits = required_integer(insn, mask) & 0xFF
     uniform = insn.instruction.opcode.startswith("U")
@@ -67,7 +67,7 @@ def p2r(insn: Decoded) -> Execute:
 def r2p(insn: Decoded) -> Execute:
     """Pi = bit i of a (of its byte k with ``.Bk``) for every bit of the mask."""
     allow(insn, BYTES)
-    _, a, mask = insn.operands
+    _, a, mask = insn.operands.exactly(3)
     shift = _byte_shift(insn)
     bits = required_integer(insn, mask)
     uniform = insn.instruction.opcode.startswith("U")

@@ -99,7 +99,7 @@ def hmma(insn: Decoded) -> Execute:
         raise NotCovered(insn.instruction.mnemonic)
     per_register = 1 if insn.has("TF32") else 2
     unpack = _tf32_parts if insn.has("TF32") else _bfloat_parts if insn.has("BF16") else _half_parts
-    result, a, b, c = insn.operands[:4]
+    result, a, b, c = insn.operands[:4].exactly(4)
     a_count, b_count = 16 * depth // 32 // per_register, 8 * depth // 32 // per_register
     narrow = insn.modifiers[1] == "F16"
     smallest = -126 if insn.has("TF32", "BF16") else -14
@@ -130,7 +130,7 @@ def _sparse(insn: Decoded) -> Execute:
     E: of each row the first lane the columns below 16, the second the others, in the low half row g, in the high g + 8.
     """
     allow(insn, SPARSE_SHAPES, ("SP", "F32", "F16", "BF16"))
-    result, a, b, c, places = insn.operands[:5]
+    result, a, b, c, places = insn.operands[:5].exactly(5)
     pair = required_integer(insn, insn.operands[5])
     depth = SPARSE_SHAPES.get(pick(insn, SPARSE_SHAPES, ""))
     if depth is None or pair > 1:
@@ -208,7 +208,7 @@ def imma(insn: Decoded) -> Execute:
     depth = IMMA_SHAPES[shape]
     bits = INTEGER_PARTS[kinds[0]][0]
     first, second = (_integer_parts(*INTEGER_PARTS[kind]) for kind in kinds)
-    result, a, b, c = insn.operands[:4]
+    result, a, b, c = insn.operands[:4].exactly(4)
     a_count, b_count = rows * depth * bits // 1024, 8 * depth * bits // 1024
     saturates = insn.has("SAT")
 
@@ -252,7 +252,7 @@ def bmma(insn: Decoded) -> Execute:
         raise NotCovered(insn.instruction.mnemonic)
     rows, depth = BMMA_SHAPES[insn.modifiers[0]]
     combine = np.bitwise_xor if insn.has("XOR") else np.bitwise_and
-    result, a, b, c = insn.operands[:4]
+    result, a, b, c = insn.operands[:4].exactly(4)
 
     def execute(lanes: Lanes) -> None:
         left = left_matrix(words(lanes, a, rows * depth // 32)[..., None], rows)
@@ -270,7 +270,7 @@ def dmma(insn: Decoded) -> Execute:
     from gpuprof.emulator.semantics.exact import fused_double
 
     allow(insn, ("884", "8x8x4"))
-    result, a, b, c = insn.operands[:4]
+    result, a, b, c = insn.operands[:4].exactly(4)
 
     def execute(lanes: Lanes) -> None:
         left = doubles(lanes, a, 1)[..., 0]  # (…, row g, k t)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.contract import WARP, Decoded, NotCovered, Step
+from gpuprof.emulator.contract import WARP, Decoded, NotCovered, Parts, Step
 from gpuprof.emulator.state.operands import ZERO, scalar
 from gpuprof.emulator.state.special_values import LOCAL_WINDOW_HIGH, SHARED_WINDOW_HIGH, thread_registers
 from gpuprof.sass.model import OperandKind
@@ -114,7 +114,8 @@ def to_uniform(decoded: Decoded, index: int) -> Step:
     uniform one) and was not measured.
     """
     predicates = [operand for operand in decoded.operands if operand.kind in _PREDICATES and not operand.is_zero]
-    target, source = (operand for operand in decoded.operands if operand.kind not in _PREDICATES)
+    data = Parts(operand for operand in decoded.operands if operand.kind not in _PREDICATES)
+    target, source = data.exactly(2)
 
     def execute(lanes: LaneState) -> None:
         value = lanes.u32(source)
@@ -131,7 +132,7 @@ def elect(decoded: Decoded, index: int) -> Step:
 
     Source: PTX ISA, "elect.sync"; that it is the lowest was recorded on an H200 (``tests/hardware``, ``elected``).
     """
-    predicate, target, source = decoded.operands
+    predicate, target, source = decoded.operands.exactly(3)
 
     def execute(lanes: LaneState) -> None:
         candidates = np.logical_and(lanes.active(), lanes.predicate(source))
