@@ -37,7 +37,11 @@ SOURCES = ("emulated", "ncu")
 @click.option(
     "--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="CUDA toolkit directory."
 )
+@click.option("--emulate-limit", type=click.IntRange(1), help="Instruction limit per warp (endless-loop guard).")
 @click.option("--ccbin", metavar="PROGRAM", help="Host compiler for nvcc.")
+@click.option("--jobs", type=click.IntRange(1), help="nvcc processes at once  [default: CPU count]")
+@click.option("--build-timeout", type=click.FloatRange(0), default=300.0, help="Seconds per nvcc process.")
+@click.option("--launch-timeout", type=click.FloatRange(0), help="Seconds per emulated launch  [default: 600]")
 @export_options("json", "csv", "markdown")
 def command(config: str, **flags: Any) -> None:
     """Count what each variant of CONFIG does, under Nsight Compute's metric names.
@@ -84,7 +88,7 @@ def _compared(text: str | None) -> bool:
 
 def _options(flags: Mapping[str, Any], *, whole: bool) -> RunOptions:
     from gpuprof.arch.spelling import parse_arch
-    from gpuprof.profile.options import COMPILED_BUDGET, EMULATE_BUDGET, RunOptions
+    from gpuprof.profile.options import COMPILED_BUDGET, EMULATE_BUDGET, EMULATE_LIMIT, RunOptions
 
     budget = flags["emulate_budget"]
     return RunOptions(
@@ -93,6 +97,10 @@ def _options(flags: Mapping[str, Any], *, whole: bool) -> RunOptions:
         variants=flags["variants"],
         cuda_home=flags["cuda_home"],
         ccbin=flags["ccbin"],
+        jobs=flags["jobs"],
+        build_timeout=flags["build_timeout"],
+        launch_timeout=flags["launch_timeout"],
+        emulate_limit=flags["emulate_limit"] or EMULATE_LIMIT,
         emulate_budget=_budget(budget) if budget is not None else None if whole else EMULATE_BUDGET,
         compiled_budget=_budget(budget) if budget is not None else None if whole else COMPILED_BUDGET,
         engine=flags["engine"],

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gpuprof.experiment.model import ElementOrder
 from gpuprof.isa.machine import Dim3
 
 
@@ -25,6 +26,8 @@ class BufferSpec:
     file: Path | None = None
     output: bool = False
     scratch: bool = False
+    order: ElementOrder = "kept"
+    count: str | None = None
 
     @property
     def is_input(self) -> bool:

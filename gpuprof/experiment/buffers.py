@@ -13,10 +13,10 @@ from gpuprof.errors import ExpressionError
 from gpuprof.experiment import fills, limits
 from gpuprof.experiment.collect import Collector, Skip
 from gpuprof.experiment.document import Path_
-from gpuprof.experiment.model import Buffer, Fill, Number
+from gpuprof.experiment.model import Buffer, ElementOrder, Fill, Number
 from gpuprof.experiment.operators import Value
 from gpuprof.experiment.points import Point
-from gpuprof.experiment.schema import BufferModel, RandomFill
+from gpuprof.experiment.schema import BufferModel, RandomFill, UnorderedModel
 
 
 class BufferBuilder:
@@ -34,7 +34,8 @@ class BufferBuilder:
         fill = self._collector.tried(lambda: self._fill((*path, "fill"), name, model, point))
         if shape is None or fill is None:
             raise Skip
-        buffer = Buffer(name, model.dtype, shape, fill, output=model.output, scratch=model.scratch)
+        order, count = _order(model)
+        buffer = Buffer(name, model.dtype, shape, fill, model.output, model.scratch, order, count)
         if buffer not in self._sampled:
             self._sampled.add(buffer)
             with self._collector.at((*path, "fill")):
@@ -44,6 +45,8 @@ class BufferBuilder:
     def _check_roles(self, path: Path_, model: BufferModel) -> None:
         if model.output and model.scratch:
             self._collector.add((*path, "scratch"), "a buffer is an `output` or `scratch`, not both")
+        if model.unordered is not False and not model.output and not self._collector.is_dropped((*path, "output")):
+            self._collector.add((*path, "unordered"), "only an `output` is compared, and may be unordered")
         if model.fill is None and not model.output and not model.scratch and not self._collector.is_dropped(path):
             message = "`fill` is missing: an input holds something (what the kernel writes says `output: true`)"
             self._collector.add(path, message, "fill")
@@ -137,3 +140,10 @@ class BufferBuilder:
         for key in given:
             self._collector.add((*path, key), f"does not go with `random: {fill.random}`")
         return not given
+
+
+def _order(model: BufferModel) -> tuple[ElementOrder, str | None]:
+    """How an output's elements are compared, and the output that says how many of them are."""
+    if isinstance(model.unordered, UnorderedModel):
+        return "sorted", model.unordered.count
+    return ("set" if model.unordered == "set" else "sorted" if model.unordered else "kept"), None

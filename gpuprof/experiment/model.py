@@ -13,6 +13,8 @@ from typing import Literal
 from gpuprof.isa.machine import Dim3
 
 Number = int | float
+#: Which elements of an output are compared with which: at the same place, in sorted order, or as sets of values.
+ElementOrder = Literal["kept", "sorted", "set"]
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,10 @@ class Fill:
 
 @dataclass(frozen=True)
 class Buffer:
-    """One array in device memory. ``dtype`` is a numpy name (``float16`` included)."""
+    """One array in device memory. ``dtype`` is a numpy name (``float16`` included).
+
+    ``order`` and ``count`` belong to an output; ``count`` names the output whose first element says how many count.
+    """
 
     name: str
     dtype: str
@@ -46,6 +51,8 @@ class Buffer:
     fill: Fill
     output: bool = False
     scratch: bool = False
+    order: ElementOrder = "kept"
+    count: str | None = None
 
     @property
     def elements(self) -> int:
@@ -180,7 +187,7 @@ class Variant:
     label: str  #: unique in the run: ``tiled/TILE=16``
     family: str  #: the key in the YAML: ``tiled``
     parameters: Mapping[str, Number | str]
-    sizes: Mapping[str, int]
+    sizes: Mapping[str, Number]
     buffers: Mapping[str, Buffer]
     steps: tuple[Step, ...]
     reference: Reference

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import keyword
+import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -41,7 +42,7 @@ class Point:
     """One point of the product: every size and parameter has its value."""
 
     label: str
-    sizes: Mapping[str, int]
+    sizes: Mapping[str, int | float]
     parameters: Mapping[str, Scalar]
     wrong: frozenset[str] = frozenset()  #: names without a value here; why is reported
     loops: Mapping[str, int] = field(default_factory=dict)  #: the numbers of the repetitions around a step
@@ -128,7 +129,7 @@ def _resolve(family: str, written: Mapping[str, tuple[Axis, Any]], collector: Co
         with suppress(Skip):
             resolver.resolve(name)
     values = resolver.values
-    sizes: dict[str, int] = {}
+    sizes: dict[str, int | float] = {}
     parameters: dict[str, Scalar] = {}
     for name, value in values.items():
         if written[name][0].is_size:
@@ -178,29 +179,26 @@ class _Resolver:
             self.collector.add(axis.path, f"circular definition: {circle}", "circle")
             raise Skip
         result: Value
-        if axis.is_size and isinstance(value, float) and value.is_integer():
-            result = int(value)
-        elif not isinstance(value, str) or (not axis.is_size and is_text(value, self.written)):
+        if not isinstance(value, str) or (not axis.is_size and is_text(value, self.written)):
             result = int(value) if isinstance(value, bool) else value
         else:
             expression = self.collector.expression(axis.path, value)
             self.collector.known(axis.path, expression, self.written, {})
             for needed in sorted(expression.names):
                 self.resolve(needed, (*waiting, name))
-            evaluate = self.collector.integer if axis.is_size else self.collector.number
-            result = evaluate(axis.path, value, self.values)
-        if axis.is_size:
-            _check_size(axis, result, self.collector)
-        return result
+            result = self.collector.number(axis.path, value, self.values)
+        return _checked_size(axis, result, self.collector) if axis.is_size else result
 
 
-def _check_size(axis: Axis, value: Value, collector: Collector) -> None:
-    if not isinstance(value, int) or value < 1:
-        collector.add(axis.path, f"is {value}; a size is at least 1 (a number that may be 0 is a parameter)")
+def _checked_size(axis: Axis, value: Value, collector: Collector) -> Value:
+    """A finite number, an integer where it is whole; what stands in a shape or a grid is checked there."""
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
+        collector.add(axis.path, f"is {value}; a size is a finite number")
         raise Skip
-    if value >= 1 << 63:
+    if abs(value) >= 1 << 63:
         collector.add(axis.path, f"is {value}; a size is below 2^63")
         raise Skip
+    return int(value) if float(value).is_integer() else value
 
 
 def is_text(value: str, declared: Mapping[str, object]) -> bool:

@@ -143,6 +143,7 @@ _PLACES: dict[tuple[str, ...], tuple[type[BaseModel], ...]] = {
     (): (schema.ExperimentModel,),
     ("buffers", "*"): (schema.BufferModel,),
     ("buffers", "*", "fill"): (schema.RandomFill,),
+    ("buffers", "*", "unordered"): (schema.UnorderedModel,),
     ("tolerance",): (schema.ToleranceModel,),
     ("work",): (schema.WorkModel,),
     ("expect", "*"): (schema.ExpectationModel,),

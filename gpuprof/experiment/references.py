@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from gpuprof.errors import ExpressionError
 from gpuprof.experiment import expect, naming
 from gpuprof.experiment.collect import Collector, Skip
@@ -39,6 +41,7 @@ def reference(
     own = variant.reference is not None
     given = variant.reference if own else model.reference
     path: Path_ = ("variants", family, "reference") if own else ("reference",)
+    _check_counts(model, family, buffers, given, collector)
     if given is None:
         return Reference()
     if isinstance(given, dict) and set(given) == {"variant"} and "variant" not in buffers:
@@ -56,6 +59,22 @@ def reference(
             if shapes_known:
                 _check_shapes((*path, output), output, str(text), point, buffers, collector)
     return Reference(expressions={output: str(text) for output, text in given.items()})
+
+
+def _check_counts(
+    model: ExperimentModel, family: str, buffers: Mapping[str, Buffer], given: object, collector: Collector
+) -> None:
+    """Outputs of which only the first elements count: their number is another output, which is referenced too."""
+    for name, buffer in buffers.items():
+        if buffer.count is None:
+            continue
+        own = name in model.variants[family].buffers
+        path: Path_ = (*(("variants", family) if own else ()), "buffers", name, "unordered", "count")
+        counter = buffers.get(buffer.count)
+        if counter is None or not counter.output or np.dtype(counter.dtype).kind not in "iu" or buffer.count == name:
+            collector.add(path, f"'{buffer.count}' is not another output of integers")
+        elif isinstance(given, dict) and name in given and buffer.count not in given:
+            collector.add(path, f"'{buffer.count}' has no reference, which {name} needs: write one under `reference`")
 
 
 def _check_expression(

@@ -55,10 +55,9 @@ def _expression(value: Any) -> Any:
 def _size(value: Any) -> Any:
     items = value if isinstance(value, list) else [value]
     for item in items:
-        whole = isinstance(item, float) and item.is_integer()
-        if isinstance(item, bool) or not (whole or isinstance(item, (int, str))):
-            raise _must_be("an integer, an expression, or a list of them", item)
-    whole_items = [int(item) if isinstance(item, float) else item for item in items]
+        if isinstance(item, bool) or not isinstance(item, (int, float, str)):
+            raise _must_be("a number, an expression, or a list of them", item)
+    whole_items = [int(item) if isinstance(item, float) and item.is_integer() else item for item in items]
     return _not_empty(whole_items if isinstance(value, list) else whole_items[0])
 
 
@@ -148,7 +147,7 @@ def _or_list(kinds: list[str]) -> dict[str, Any]:
 
 
 Expr = Annotated[Any, BeforeValidator(_expression), WithJsonSchema(_EXPRESSION_SCHEMA)]
-Size = Annotated[Any, BeforeValidator(_size), WithJsonSchema(_or_list(["integer", "string"]))]
+Size = Annotated[Any, BeforeValidator(_size), WithJsonSchema(_or_list(["number", "string"]))]
 Param = Annotated[Any, BeforeValidator(_parameter), WithJsonSchema(_or_list(["number", "string", "boolean"]))]
 Dimensions = Annotated[Any, BeforeValidator(_dimensions), WithJsonSchema(_or_list(["integer", "number", "string"]))]
 Shape = Annotated[Any, BeforeValidator(_shape), WithJsonSchema(_or_list(["integer", "number", "string"]))]
@@ -208,6 +207,24 @@ Argument = Annotated[
 FillValue = Annotated[Annotated[RandomFill, Tag("mapping")] | Annotated[_PlainFill, Tag("plain")], _MAPPING_OR_PLAIN]
 
 
+class UnorderedModel(Model):
+    """An output of which only the first elements count, in any order."""
+
+    count: Name = Field(description="the output whose first element says how many; it is checked as well")
+
+
+def _unordered(value: Any) -> Any:
+    if value not in (True, False, "set"):
+        raise _must_be("true, set, or {count: an output}", value)
+    return value
+
+
+_PlainUnordered = Annotated[Any, BeforeValidator(_unordered), WithJsonSchema({"enum": [True, False, "set"]})]
+UnorderedValue = Annotated[
+    Annotated[UnorderedModel, Tag("mapping")] | Annotated[_PlainUnordered, Tag("plain")], _MAPPING_OR_PLAIN
+]
+
+
 class BufferModel(Model):
     """One array in device memory."""
 
@@ -220,6 +237,11 @@ class BufferModel(Model):
     )
     output: bool = Field(False, description="the kernel writes it, and it is checked; without `fill` it is poisoned")
     scratch: bool = Field(False, description="room for launches between one another; never checked")
+    unordered: UnorderedValue = Field(
+        False,
+        description="an output in any order: `true` sorts both sides before comparing, `set` also ignores repeated "
+        "values, `{count: n}` sorts the first n[0] elements and leaves the rest unchecked",
+    )
 
 
 _PlainReference = Annotated[str, BeforeValidator(_variant_name)]
@@ -323,7 +345,7 @@ class ExperimentModel(Model):
 
     name: str | None = Field(None, description="the experiment's name (default: the file's)", min_length=1)
     description: str = Field("", description="one line, shown by `gpuprof configs`")
-    sizes: dict[Name, Size] = Field({}, description="problem sizes; a list expands every variant over its values")
+    sizes: dict[Name, Size] = Field({}, description="problem sizes, any numbers; a list expands every variant")
     iters: Annotated[int, Field(ge=1)] | None = Field(None, description="timed launches; without it, noise decides")
     defaults: DefaultsModel | None = Field(None, description="source, block, flags and the like for all that give none")
     buffers: dict[Name, BufferModel] = Field({}, description="arrays in device memory, by name")

@@ -131,6 +131,8 @@ class SharedData:
             file=None if poisoned else self.input_file(buffer, seed_offset),
             output=buffer.output,
             scratch=buffer.scratch,
+            order=buffer.order,
+            count=buffer.count,
         )
 
     def _once(self, key: str, make: Callable[[], NDArray[np.generic]]) -> Path:

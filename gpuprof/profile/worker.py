@@ -22,7 +22,7 @@ from gpuprof.profile.counting import counters_of, step_counters
 from gpuprof.profile.messages import Check, Checked, Done, Drop, Load, Open, Opened, Sample, Sampled, Support
 from gpuprof.profile.verification.cache import WRITTEN_SUFFIX, Comparer, Comparison
 from gpuprof.profile.verification.compare import OutputCheck, summarize, unchecked
-from gpuprof.profile.verification.coverage import limits_of, shortfall
+from gpuprof.profile.verification.coverage import limits_of, orderings_of, shortfall
 from gpuprof.profile.verification.precision import Precision, precision_of
 
 if TYPE_CHECKING:
@@ -131,15 +131,19 @@ class Worker:
         names = [spec.name for spec in job.buffers if spec.output]
         limits = limits_of(job, coverage, frozenset(names if request.is_reference else references))
         restricted = any(limit.written is not None or limit.unwritten is not None for limit in limits.values())
+        orderings = orderings_of(job, references)
         if not request.save and not restricted:
-            known = self._comparer.recall(request, references, names, partial(self.session.holds_bytes, job))
+            holds = partial(self.session.holds_bytes, job)
+            known = self._comparer.recall(request, references, names, holds, orderings)
             if known is not None:
                 return known
         outputs = self.session.outputs(job)
+        orderings = orderings_of(job, references, outputs)
         if request.save:
             save_outputs(outputs, {name: limit.written for name, limit in limits.items()}, request.save[seed])
         sums = request.sums[seed] if request.sums else {}
-        return self._comparer.compare(request, references, outputs, limits, sums, partial(self._precision, job))
+        precision = partial(self._precision, job)
+        return self._comparer.compare(request, references, outputs, limits, sums, precision, orderings)
 
     def _precision(self, job: Job, dtype: str) -> Precision | None:
         """What the kernels of a job compute in; None where their machine code cannot be read."""

@@ -16,16 +16,23 @@ Styles = Mapping[str, Mapping[str, str]]
 
 
 def print_columns(
-    columns: Sequence[Column], console: Console, styles: Styles | None = None, bold: Sequence[int] = ()
+    columns: Sequence[Column],
+    console: Console,
+    styles: Styles | None = None,
+    bold: Sequence[int] = (),
+    exports: str = "--csv, --json",
 ) -> None:
-    """Print ``columns`` fitted to the console's width, rows ``bold`` emphasised, and what was left out."""
+    """Print ``columns`` fitted to the console's width, rows ``bold`` emphasised, and what was left out.
+
+    ``exports`` are the command's options that write all of them.
+    """
     from rich.text import Text
 
     layout = fit(columns, console.width)
     console.print(make_table(layout, styles or {}, bold))
     if layout.dropped:
         names = ", ".join(layout.dropped)
-        console.print(Text(f"not shown at {console.width} columns: {names} (see --csv, --json)", style="dim"))
+        console.print(Text(f"not shown at {console.width} columns: {names} (see {exports})", style="dim"))
 
 
 def make_table(layout: Layout, styles: Styles, bold: Sequence[int] = ()) -> Table:

@@ -76,6 +76,10 @@ def history_path(option: str | Path | None = None) -> Path:
     return Path(platformdirs.user_data_dir("gpuprof", appauthor=False)) / "history.sqlite"
 
 
+#: The repair where the database cannot be opened.
+_ELSEWHERE = "give --history FILE, or store nothing (`gpuprof run --no-history`)"
+
+
 class History:
     """The runs in one database file; the file is made by the first ``store``."""
 
@@ -155,7 +159,7 @@ class History:
         """A transaction on the checked database; an absent file reads as an empty one."""
         reason = reason_unreadable(self.path) if exists(self.path) else None
         if reason is not None:
-            raise StoreError(f"cannot open the history {self.path}: {reason}; give --history FILE, or --no-history")
+            raise StoreError(f"cannot open the history {self.path}: {reason}; {_ELSEWHERE}")
         try:
             if writing:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -256,7 +260,7 @@ def _explain(path: Path, error: sqlite3.Error) -> str:
     if "locked" in text or "busy" in text:
         return f"the history {path} was in use by another process for {WAIT_SECONDS:.0f} s: try again"
     if isinstance(error, sqlite3.OperationalError) and ("unable to open" in text or "readonly" in text):
-        return f"cannot open the history {path} ({text}): give --history FILE, or --no-history"
+        return f"cannot open the history {path} ({text}): {_ELSEWHERE}"
     return _damaged(path, text)
 
 

@@ -208,7 +208,7 @@ class Result:
     variant: str
     family: str
     parameters: Mapping[str, Number | str]
-    sizes: Mapping[str, int]
+    sizes: Mapping[str, int | float]
     status: Status
     reason: str | None = None
     build: BuildFacts | None = None

@@ -159,7 +159,8 @@ class Compiler:
             raise BuildError(f"cannot start {tool.path}: {error.strerror or error}") from None
         log = self._with_real_paths(finished.output, unit)
         if finished.timed_out:
-            raise BuildError(f"nvcc took longer than {self._timeout:g} s (--build-timeout)", log)
+            hint = "`gpuprof run` and `counters` take --build-timeout"
+            raise BuildError(f"nvcc took longer than {self._timeout:g} s ({hint})", log)
         if finished.returncode != 0 or not (work / "unit.out").is_file():
             links = self._cache.root / "links"
             failure = Failure(

@@ -259,7 +259,10 @@ def _undefined_name(error: _Error, failure: Failure) -> str:
 
 def _killed(failure: Failure) -> str:
     match = re.search(r"'(\w+)' died due to signal 9", failure.log)
-    return f"{failure.source}: {match.group(1)} was killed, likely for memory: fewer --jobs need less" if match else ""
+    if match is None:
+        return ""
+    repair = "fewer builds at once need less (`gpuprof run` and `counters` take --jobs)"
+    return f"{failure.source}: {match.group(1)} was killed, likely for memory: {repair}"
 
 
 def _first_error(failure: Failure) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from gpuprof.errors import ProfilerError
 
-EMULATOR_HINT = "the emulator's counters need none of this: --device emulated"
+EMULATOR_HINT = "the emulator's counters need none of this: `gpuprof counters` without --ncu"
 
 
 class ProfilerUnavailableError(ProfilerError):

@@ -26,6 +26,7 @@ MODELS = (
     ("A step", schema.StepModel),
     ("Defaults", schema.DefaultsModel),
     ("A buffer", schema.BufferModel),
+    ("The first elements of an output", schema.UnorderedModel),
     ("Random values", schema.RandomFill),
     ("An argument", schema.ArgumentModel),
     ("Tolerance", schema.ToleranceModel),

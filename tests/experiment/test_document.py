@@ -85,7 +85,7 @@ WRONG = {
     "deep": ("a: " + "[" * 500 + "]" * 500, ":1: is nested more than 32 deep"),
     "huge": ("#" * (1 << 20) + "\na: 1\n", "at most 1,048,576 are read"),
     "latin-1": (b"a: 1\nb: caf\xe9\n", ":2: is not UTF-8 text (byte 0xe9)"),
-    "a control character": ("b: 1\na: \x01\n", ":2: is not YAML: the character U+0001 may not stand in it"),
+    "a control character": ("b: 1\na: \x01\n", ":2: is not YAML: the character U+0001 is not allowed"),
     "no colon": ("a:\n  b: 1\n  c 2\n  d: 3\n", ":3: is not YAML: expected `key: value`, and there is no colon"),
     "a mapping as key": ("{a: 1}: 2\n", ":1: a key must be a plain word"),
 }

@@ -227,7 +227,7 @@ def test_overrides_replace_values(loaded: Loaded) -> None:
     assert labels(loaded(overrides={"N": "M"})) == labels(loaded())
     with pytest.raises(UsageError, match=r"TIEL=4: size or parameter 'TIEL' is not declared; did you mean 'TILE'"):
         loaded(overrides={"TIEL": "4"})
-    with pytest.raises(ConfigError, match=r"sizes.M: is 0; a size is at least 1"):
+    with pytest.raises(ConfigError, match=r"`M` is 0; an extent is at least 1"):
         loaded(overrides={"M": "0"})
 
 
@@ -266,3 +266,17 @@ def test_a_byte_order_mark_and_crlf_are_read(tmp_path: Path) -> None:
     path.write_bytes("variants:\r\n  v: {source: k.cu, kernel: f, block: 1, grid: 1}\r\n".encode("utf-8-sig"))
     experiment = load(path)
     assert (experiment.name, labels(experiment)) == ("x", ["v"])
+
+
+def test_sizes_are_any_numbers_where_an_argument_or_a_fill_is(loaded: Loaded) -> None:
+    changed = ("sizes: {", "sizes: {ALPHA: [0, 0.5, -2.0], HALF: ALPHA / 2, ")
+    filled = ('fill: "i % 13 - 6"', "fill: i * HALF")
+    experiment = loaded(changed, filled, ("args: [M, N, K, A, B, C]", "args: [ALPHA, HALF, K, A, B, C]"))
+    naive = [variant for variant in experiment.variants if variant.family == "naive"]
+    assert [variant.label for variant in naive] == ["naive/ALPHA=0", "naive/ALPHA=0.5", "naive/ALPHA=-2"]
+    given = [variant.steps[0].args[:2] for variant in naive if isinstance(variant.steps[0], KernelStep)]
+    assert given == [
+        (ScalarArgument(0, "int32"), ScalarArgument(0, "int32")),
+        (ScalarArgument(0.5, "float32"), ScalarArgument(0.25, "float32")),
+        (ScalarArgument(-2, "int32"), ScalarArgument(-1, "int32")),
+    ]

@@ -84,7 +84,7 @@ def test_a_file_is_relative_to_the_yaml_and_checked(loaded: Loaded, tmp_path: Pa
     for wrong, reason in (
         (data.astype(np.float64), "holds float64, and the buffer is float32"),
         (data[:3], r"has the shape \[3, 16\], and the buffer \[64, 16\]"),
-        (np.array([{}], dtype=object), "no .npy file that can be read"),
+        (np.array([{}], dtype=object), "is not a readable .npy file"),
     ):
         np.save(tmp_path / "a.npy", wrong, allow_pickle=True)
         with pytest.raises(Exception, match=reason):

@@ -45,9 +45,8 @@ ONE_MISTAKE = {
         "[cdiv(A, 16)",
         "18: variants.naive.grid[0]: `cdiv(A, 16)`: 'A' is a buffer, not a number",
     ),
-    "zero size": ("M: 64", "M: 0", "3: sizes.M: is 0; a size is at least 1"),
-    "negative size": ("M: 64", "M: -4", "3: sizes.M: is -4; a size is at least 1"),
-    "a size with a point": ("M: 64", "M: 6.5", "3: sizes.M: expected an integer, an expression, or a list"),
+    "an infinite size": ("M: 64", "M: .inf", "3: sizes.M: is inf; a size is a finite number"),
+    "a size beyond 64 bits": ("M: 64", "M: 1 << 63", "3: sizes.M: is 9223372036854775808; a size is below 2^63"),
     "no values": ("M: 64", "M: []", "3: sizes.M: expected at least one value, got an empty list"),
     "circular sizes": ("M: 64, N: 32", "M: 2*N, N: M // 2", "3: sizes.M: circular definition: M -> N -> M"),
     "negative block": (
@@ -334,6 +333,20 @@ def test_one_mistake(case: tuple[str | None, str, str], mistakes: Mistakes) -> N
     assert others <= siblings, found
 
 
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        ("0", "`M` is 0; an extent is at least 1"),
+        ("-4", "`M` is -4; an extent is at least 1"),
+        ("6.5", "expected an integer, and `M` is 6.5; use cdiv(a, b) or //"),
+    ],
+)
+def test_a_size_that_is_no_extent_is_reported_where_it_stands_as_one(
+    size: str, expected: str, mistakes: Mistakes
+) -> None:
+    assert mistakes(("M: 64", f"M: {size}"))[0] == f"6: buffers.A.shape[0]: {expected}"
+
+
 def test_all_mistakes_of_a_file_come_at_once_in_the_order_of_lines(mistakes: Mistakes) -> None:
     found = mistakes(
         ("iters: 5", "itres: five\ndescription: again"),
@@ -350,7 +363,7 @@ def test_all_mistakes_of_a_file_come_at_once_in_the_order_of_lines(mistakes: Mis
 def test_mistakes_of_different_kinds_come_at_once(mistakes: Mistakes) -> None:
     """A wrong size, a missing key or a block that is too large hides nothing that does not depend on it."""
     found = mistakes(
-        ("K: 16}", "K: 16, W: -1}"),
+        ("K: 16}", "K: 16, W: -1 << 70}"),
         ("iters: 5", "iters: many"),
         ("{C: A @ B}", "{C: A @ Q}"),
         ("work: {flop: 2*M*N*K", "work: {flop: P"),

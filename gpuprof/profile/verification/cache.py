@@ -18,6 +18,7 @@ from gpuprof.profile.messages import Check
 from gpuprof.profile.verification.compare import OutputCheck, compare_output, digest, never_written
 from gpuprof.profile.verification.precision import BITS, Precision, usual_precision
 from gpuprof.profile.verification.tolerance import Sums, default_tolerance, width
+from gpuprof.profile.verification.unordered import Ordering, compare_unordered, in_order
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -33,7 +34,7 @@ KEPT_BYTES = 256 << 20
 #: A tolerance above this share of a typical term may hide one.
 MISSING_TERM_SHOWS = 0.25
 
-_Key = tuple[str, Path | None, Tolerance | None]
+_Key = tuple[str, Path | None, Tolerance | None, Ordering]
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,10 @@ class _Rules:
     request: Check
     sums: Mapping[str, Sums]
     precision: Callable[[str], Precision | None]
+    orderings: Mapping[str, Ordering]
+
+    def ordering(self, name: str) -> Ordering:
+        return self.orderings.get(name, Ordering())
 
 
 class Comparer:
@@ -89,11 +94,13 @@ class Comparer:
         references: Mapping[str, Path],
         names: Iterable[str],
         holds: Callable[[str, NDArray[np.generic]], bool],
+        orderings: Mapping[str, Ordering] | None = None,
     ) -> Comparison | None:
         """What is known of these outputs, where ``holds`` says that each equals one from before; None: compare them."""
         known = []
         for name in names:
-            entry = self._recalled((name, references.get(name), request.tolerance), holds)
+            ordering = (orderings or {}).get(name, Ordering())
+            entry = self._recalled((name, references.get(name), request.tolerance, ordering), holds)
             if entry is None:
                 return None
             known.append((name, entry))
@@ -110,6 +117,7 @@ class Comparer:
         limits: Mapping[str, Limits] | None = None,
         sums: Mapping[str, Sums] | None = None,
         precision: Callable[[str], Precision | None] = lambda _: None,
+        orderings: Mapping[str, Ordering] | None = None,
     ) -> Comparison:
         """Compare every output that has a reference, within its ``limits``.
 
@@ -117,7 +125,7 @@ class Comparer:
         code does, and is asked only where an output differs by the rule for the usual precision.
         """
         limits, sums = limits or {}, sums or {}
-        rules = _Rules(request, sums, precision)
+        rules = _Rules(request, sums, precision, orderings or {})
         known = {
             name: self._one(rules, name, references.get(name), array, limits.get(name, Limits()))
             for name, array in outputs.items()
@@ -132,17 +140,22 @@ class Comparer:
         output: NDArray[np.generic],
         limits: Limits,
     ) -> _Known:
-        key = (name, reference, rules.request.tolerance)
+        ordering = rules.ordering(name)
+        key = (name, reference, rules.request.tolerance, ordering)
         whole = limits.written is None and limits.unwritten is None
         before = self._recalled(key, lambda _, known: same_bytes(known, output)) if whole else None
         if before is not None:
             return before
         check, rule, wide = None, "", ""
-        if reference is not None:
+        if reference is not None and (ordering.is_plain or limits.written is None):
             check, rule, wide = self._compared(rules, name, reference, output, limits)
         elif limits.unwritten is not None:
-            check = never_written(name, output, limits.unwritten)
-        found = _Known(output, digest(output), check, rule, wide)
+            count = ordering.count
+            if count is None:
+                check = never_written(name, output, limits.unwritten)
+            else:
+                check = never_written(name, output.reshape(-1)[:count], limits.unwritten.reshape(-1)[:count])
+        found = _Known(output, digest(in_order(output, ordering)), check, rule, wide)
         if whole:
             kept = max(1, min(KEPT_OUTPUTS, KEPT_BYTES // max(1, output.nbytes)))
             self._known[key] = [found, *self._known.get(key, ())][:kept]
@@ -155,21 +168,26 @@ class Comparer:
         want = np.load(reference, mmap_mode="r")
         written = _both(limits.written, reference)
         poison = rules.request.poison if limits.may_be_left else None
+        ordering = rules.ordering(name)
+
+        def compared(tolerance: Tolerance) -> OutputCheck:
+            if ordering.is_plain:
+                return compare_output(name, output, want, tolerance, written, limits.unwritten, poison)
+            return compare_unordered(name, output, want, tolerance, ordering, limits.unwritten, poison)
+
         if rules.request.tolerance is not None:
-            tolerance = rules.request.tolerance
-            check = compare_output(name, output, want, tolerance, written, limits.unwritten, poison)
-            return check, describe(tolerance), ""
+            return compared(rules.request.tolerance), describe(rules.request.tolerance), ""
         dtype, sums = output.dtype.name, rules.sums.get(name, Sums())
         key = (reference, dtype, sums)
         if key not in self._tolerances:
             self._tolerances[key] = default_tolerance(dtype, sums, want)
         tolerance = self._tolerances[key]
-        check = compare_output(name, output, want, tolerance, written, limits.unwritten, poison)
+        check = compared(tolerance)
         if check.wrong > check.unwritten and dtype in BITS:
             done = rules.precision(dtype)
             if done is not None and done != usual_precision(dtype):
                 tolerance = default_tolerance(dtype, sums, want, done)
-                check = compare_output(name, output, want, tolerance, written, limits.unwritten, poison)
+                check = compared(tolerance)
         return check, describe(tolerance), _why_wide(name, tolerance, sums, want)
 
 

@@ -58,7 +58,7 @@ def compare_output(
     ``unwritten`` marks elements that should have been stored to and were not: they are wrong whatever they hold.
     Where nobody knows, a wrong element of nothing but ``poison`` bytes counts as one of them.
     """
-    flat_got, flat_want = _comparable(got, want)
+    flat_got, flat_want = comparable(got, want)
     mask = None if written is None else written.reshape(-1)
     wrong, max_abs, max_rel = _scan(flat_got, flat_want, tolerance, mask)
     if unwritten is not None:
@@ -113,7 +113,7 @@ def _left_over(got: NDArray[np.generic], wrong: NDArray[np.bool_], poison: int) 
     return found
 
 
-def _comparable(got: NDArray[np.generic], want: NDArray[np.generic]) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+def comparable(got: NDArray[np.generic], want: NDArray[np.generic]) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
     """Both flat. Integers in the output's width, as C converts them; booleans by their byte: poison is no truth."""
     flat_got, flat_want = got.reshape(-1), np.broadcast_to(want, got.shape).reshape(-1)
     if flat_got.dtype.kind == "b":

@@ -11,6 +11,7 @@ import numpy as np
 from gpuprof.device.jobs import BufferSpec, Job
 from gpuprof.device.session import Coverage
 from gpuprof.profile.verification.cache import WRITTEN_SUFFIX, Limits
+from gpuprof.profile.verification.unordered import Ordering
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -42,10 +43,30 @@ def limits_of(job: Job, coverage: Mapping[str, Coverage], names: frozenset[str])
     return found
 
 
+def orderings_of(
+    job: Job, references: Mapping[str, Path], outputs: Mapping[str, NDArray[np.generic]] | None = None
+) -> dict[str, Ordering]:
+    """How the elements of each unordered output are compared; how many count is the reference's number or its own."""
+    found = {}
+    for spec in job.buffers:
+        if spec.output and spec.order != "kept":
+            found[spec.name] = Ordering(spec.order, _count(spec.count or "", references, outputs or {}))
+    return found
+
+
+def _count(counter: str, references: Mapping[str, Path], outputs: Mapping[str, NDArray[np.generic]]) -> int | None:
+    """The first element of the output that counts another's elements; None where there is none."""
+    if counter in references:
+        return max(0, int(np.load(references[counter], mmap_mode="r").reshape(-1)[0]))
+    return max(0, int(outputs[counter].reshape(-1)[0])) if counter in outputs else None
+
+
 def shortfall(job: Job, coverage: Mapping[str, Coverage], references: Mapping[str, Path]) -> str:
     """What a sample of blocks left unwritten, as a sentence; empty where it covered its share."""
     for spec in job.buffers:
         known, reference = coverage.get(spec.name), references.get(spec.name)
+        if known is not None and reference is not None and spec.order != "kept" and known.sampled:
+            return f"{spec.name} is unordered, and only a sample of blocks ran: --emulate-budget all runs every block"
         if known is None or reference is None or not known.sampled or known.expected_elements is None:
             continue
         if reference.with_name(reference.stem + WRITTEN_SUFFIX).exists():

@@ -35,7 +35,7 @@ def print_difference(
     console.print()
     rows = [*head_rows(first, second), *difference.rows]
     shown = [row for row in rows if not row.same or row.section != "mix"]
-    print_columns(difference_columns(shown), console)
+    print_columns(difference_columns(shown), console, exports="--json")
     same = sum(row.same for row in rows if row.section == "mix")
     if same:
         console.print(Text(f"{plural(same, 'opcode')} with equal counts not shown", style="dim"))

@@ -31,7 +31,7 @@ def print_analysis(head: KernelHead, analysis: Analysis, console: Console, *, fi
     print_head(head, analysis, console)
     if analysis.loops:
         _section(console, "Loops (own code per iteration)")
-        print_columns(loop_columns(analysis.loops[:_MOST_LOOPS]), console)
+        print_columns(loop_columns(analysis.loops[:_MOST_LOOPS]), console, exports="--json")
         for line in _loop_lines(analysis):
             _line(console, line)
     if analysis.stream is not None:

@@ -58,7 +58,7 @@ def print_overview(
     archs = ", ".join(dict.fromkeys(row.arch for row in rows))
     console.print(Text(f"{name}: {plural(len(rows), 'function')}, {total:,} instructions, {archs}", style="bold"))
     shown = sorted(rows, key=lambda row: -row.instructions)[:most]
-    print_columns(overview_columns(shown), console)
+    print_columns(overview_columns(shown), console, exports="--json")
     hidden = len(rows) - len(shown)
     more = f"{plural(hidden, 'smaller function')} not shown (--json has all); " if hidden else ""
     console.print(Text(f"{more}--kernel NAME shows one", style="dim"))
