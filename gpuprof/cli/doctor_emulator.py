@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,18 +20,20 @@ _LISTED = 12  #: places of unknown instructions that are printed
 
 def report_coverage(tools: Toolchain, path: Path, *, as_json: bool) -> int:
     """Print what is covered and what is not, for a cubin or all those in a file; 0 when all of it is, else 1."""
-    reports = dict(_coverages(tools, path))
+    reports: dict[str, Coverage] = {}
+    for name, report in _coverages(tools, path):
+        reports[name] = report
+        if not as_json:
+            _print(name, report)
     if as_json:
         click.echo(json.dumps({name: _as_data(report) for name, report in reports.items()}, indent=2))
-    else:
-        for name, report in reports.items():
-            _print(name, report)
-        if len(reports) > 1:
-            _print_total(list(reports.values()))
+    elif len(reports) > 1:
+        _print_total(list(reports.values()))
     return 1 if any(report.uncovered for report in reports.values()) else 0
 
 
-def _coverages(tools: Toolchain, path: Path) -> list[tuple[str, Coverage]]:
+def _coverages(tools: Toolchain, path: Path) -> Iterator[tuple[str, Coverage]]:
+    """Each cubin's report as it is made, with a bar on a terminal's standard error where there are several."""
     from gpuprof.emulator.coverage import coverage
     from gpuprof.sass.parse import parse_disassembly
     from gpuprof.system.cleanup import temporary_folder
@@ -38,7 +42,25 @@ def _coverages(tools: Toolchain, path: Path) -> list[tuple[str, Coverage]]:
 
     with temporary_folder("gpuprof-") as folder:
         cubins = extract_cubins(tools, path, folder)
-        return [(cubin.name, coverage(parse_disassembly(disassemble_text(tools, cubin)))) for cubin in cubins]
+        with _bar(len(cubins)) as advance:
+            for cubin in cubins:
+                yield cubin.name, coverage(parse_disassembly(disassemble_text(tools, cubin)))
+                advance(cubin.name)
+
+
+@contextmanager
+def _bar(total: int) -> Iterator[Callable[[str], None]]:
+    """What counts the cubins that are done."""
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from gpuprof.report.console import make_console
+
+    console = make_console(stderr=True)
+    columns = (BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    shown = total > 1 and console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=not shown) as progress:
+        task = progress.add_task("cubins", total=total)
+        yield lambda name: progress.update(task, advance=1, description=name)
 
 
 def _by_opcode(report: Coverage) -> dict[str, int]:
@@ -89,9 +111,17 @@ def _print(name: str, report: Coverage) -> None:
 def _print_total(reports: list[Coverage]) -> None:
     functions, runnable = (sum(getattr(each, name) for each in reports) for name in ("functions", "runnable"))
     share = 100.0 * runnable / functions if functions else 100.0
+    instructions = sum(each.instructions for each in reports)
+    unknown: Counter[str] = Counter()
+    for each in reports:
+        unknown.update(each.uncovered_mnemonics)
+    known = instructions - sum(unknown.values())
     click.echo(
-        f"all {len(reports)} cubins: {runnable:,} of {functions:,} kernels and functions can run ({share:.1f} %)"
+        f"all {len(reports)} cubins: the emulator knows {known:,} of {instructions:,} instructions; "
+        f"{runnable:,} of {functions:,} kernels and functions can run ({share:.1f} %)"
     )
+    if unknown:
+        click.echo(f"  unknown in all: {', '.join(f'{name} {count:,}' for name, count in unknown.most_common())}")
 
 
 def _place(each: Uncovered) -> str | None:

@@ -1,16 +1,17 @@
 """The seam that executes launches. Two implementations: ``gpu`` (pycuda, in a worker) and ``emulated``.
 
-A device owns memory by handle, loads cubins, and launches kernels. What differs (a clock on the GPU, counters on the
-emulator) is asked for by capability, never by type.
+A device owns memory by handle, loads cubins, and launches kernels. What only some devices can do (a clock, calls of
+host libraries) is listed in ``Capabilities``: a device names there the object that does it, and nobody asks for types.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
+from gpuprof.device.jobs import HostCall, HostScalar
 from gpuprof.isa.machine import Dim3
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Launch:
     whole: bool = False
     poison: int = 0xFF
     outputs: tuple[Handle, ...] = ()  #: buffers whose coverage by a sample of blocks is of interest
+    reorders: bool = False  #: look whether the result depends on the order of warps, where the device can
 
     @property
     def blocks(self) -> int:
@@ -100,6 +102,7 @@ class LaunchCounters:
     per_instruction: tuple[InstructionCounters, ...] = ()
     printed: str = ""  #: what the kernel's printf wrote
     unavailable: Mapping[str, str] = field(default_factory=dict)  #: metric -> why it has no value
+    order: str = ""  #: why the result depends on the order of warps; empty where it does not, or nobody looked
     warnings: tuple[str, ...] = ()  #: what the counting cost, or cannot say
     #: Of a sample: by the identifier of an output, how many bytes the whole grid would have stored to (estimated)
     expected_bytes: Mapping[int, float] = field(default_factory=dict)
@@ -111,11 +114,114 @@ class LaunchCounters:
         return self.blocks_run < self.blocks_total
 
 
+class Clock(Protocol):
+    """Times what is enqueued on the device's stream."""
+
+    def enqueue(self, launch: Launch) -> None: ...
+
+    def enqueue_fill(self, handle: Handle, byte: int) -> None: ...
+
+    def enqueue_copy(self, target: Handle, source: Handle) -> None:
+        """Copy all of ``source`` over ``target``, in the order of the stream, without waiting."""
+        ...
+
+    def enqueue_host(self, call: HostCall, arguments: tuple[Pointer | HostScalar, ...]) -> None: ...
+
+    def mark(self) -> Any:
+        """An event in the stream, for ``elapsed_us``."""
+        ...
+
+    def elapsed_us(self, start: Any, end: Any) -> float: ...
+
+    def flush_l2(self) -> None: ...
+
+    def hold(self) -> None:
+        """Let the stream wait until ``release``, so that launches queue up."""
+        ...
+
+    def release(self) -> None: ...
+
+    def hold_failed(self) -> bool: ...
+
+    def synchronize(self) -> None: ...
+
+
+class HostCaller(Protocol):
+    """Calls functions of host libraries on its stream."""
+
+    def call_host(self, call: HostCall, arguments: tuple[Pointer | HostScalar, ...]) -> None:
+        """Call it and wait; raises LaunchError when it returns anything but 0."""
+        ...
+
+
+class GuardedMemory(Protocol):
+    """Says whether the bytes around an allocation were written."""
+
+    def overrun(self, handle: Handle) -> int | None:
+        """The first byte offset outside ``handle`` that was written (negative: in front), or None."""
+        ...
+
+
+class NamedMemory(Protocol):
+    """Names buffers in messages."""
+
+    def name(self, handle: Handle, name: str, dtype: str, shape: tuple[int, ...]) -> None:
+        """What to call a buffer and its elements."""
+        ...
+
+
+class PiecewiseMemory(Protocol):
+    """Shows its memory without a host copy of all of it."""
+
+    def pieces(self, handle: Handle) -> Iterator[NDArray[np.uint8]]:
+        """The bytes from first to last in pieces of a multiple of 8; each is valid until the next is asked for."""
+        ...
+
+
+class ComparedMemory(Protocol):
+    """Compares its memory itself."""
+
+    def has_room(self, nbytes: int) -> bool:
+        """Whether so much memory may be taken for a copy to compare with."""
+        ...
+
+    def equal(self, left: Handle, right: Handle) -> bool:
+        """Whether both hold the same bytes."""
+        ...
+
+
+class SupportKernels(Protocol):
+    """Takes kernels of gpuprof's own (``support.cu``), without which it cannot hold its stream."""
+
+    support: Path | None
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What a device can do beyond ``Device``, each by the object that does it; None: it cannot."""
+
+    clock: Clock | None = None
+    host_calls: HostCaller | None = None
+    guards: GuardedMemory | None = None
+    names: NamedMemory | None = None
+    pieces: PiecewiseMemory | None = None
+    comparison: ComparedMemory | None = None
+    support: SupportKernels | None = None
+
+
 class Device(Protocol):
     """What executes a launch. Errors are ``LaunchError`` and its kinds; every one names its reason."""
 
     @property
     def description(self) -> DeviceDescription: ...
+
+    @property
+    def capabilities(self) -> Capabilities: ...
+
+    @property
+    def lost(self) -> bool:
+        """Whether a fault made the device unusable for this process."""
+        ...
 
     def allocate(self, nbytes: int) -> Handle:
         """Device memory of ``nbytes``; raises DeviceMemoryError with what was asked for and what is free."""

@@ -7,45 +7,15 @@ warm: passes back to back, each between its own events.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
-from gpuprof.device.base import Handle, Launch, Pointer
-from gpuprof.device.jobs import Call, FillCall, HostCall, HostScalar, Job, KernelCall
+from gpuprof.device.base import Clock
+from gpuprof.device.jobs import Call, FillCall, Job, KernelCall, TimingProtocol
 from gpuprof.device.session import Session
 from gpuprof.errors import LaunchError
 
 #: Launches behind one hold: the driver's queue takes some 1,024, and a full one would block the host for ever.
-MOST_HELD_LAUNCHES = 400
-
-
-class ClockedDevice(Protocol):
-    """What a device needs to be timed; see ``gpu.GpuDevice``."""
-
-    def enqueue(self, launch: Launch) -> None: ...
-
-    def enqueue_fill(self, handle: Handle, byte: int) -> None: ...
-
-    def enqueue_copy(self, target: Handle, source: Handle) -> None: ...
-
-    def allocate(self, nbytes: int) -> Handle: ...
-
-    def free(self, handle: Handle) -> None: ...
-
-    def enqueue_host(self, call: HostCall, arguments: tuple[Pointer | HostScalar, ...]) -> None: ...
-
-    def mark(self) -> Any: ...
-
-    def elapsed_us(self, start: Any, end: Any) -> float: ...
-
-    def flush_l2(self) -> None: ...
-
-    def hold(self) -> None: ...
-
-    def release(self) -> None: ...
-
-    def hold_failed(self) -> bool: ...
-
-    def synchronize(self) -> None: ...
+MAX_HELD_LAUNCHES = 400
 
 
 @dataclass(frozen=True)
@@ -59,15 +29,15 @@ class ClockSamples:
 class Stopwatch:
     """Times one job on one device. ``count`` samples of ``batch`` passes each."""
 
-    def __init__(self, device: ClockedDevice, session: Session, job: Job) -> None:
-        self._device, self._session, self._job = device, session, job
+    def __init__(self, clock: Clock, session: Session, job: Job) -> None:
+        self._clock, self._session, self._job = clock, session, job
         calls = [call for call in job.calls if not call.once]
         first = next((n for n, call in enumerate(calls) if call.timed), None)
         if first is None:
             raise LaunchError("no step is marked timed")
         self._before, self._body = calls[:first], _without_tail(calls[first:])
         self._held = True
-        self._first_contents = session.first_contents(job, device)
+        self._first_contents = session.first_contents(job, clock)
         self._remarks: dict[str, None] = {}
         if self._first_contents.remark:
             self._remarks[self._first_contents.remark] = None
@@ -87,23 +57,23 @@ class Stopwatch:
     def _sample(self, batch: int, *, flush: bool) -> float:
         self._begin_pass()
         if flush:
-            self._device.flush_l2()
-        self._device.synchronize()
+            self._clock.flush_l2()
+        self._clock.synchronize()
         held = self._hold(batch)
         try:
             spans = self._timed_passes(batch)
         finally:
             if held:
-                self._device.release()
-        self._device.synchronize()
-        if held and self._device.hold_failed():
+                self._clock.release()
+        self._clock.synchronize()
+        if held and self._clock.hold_failed():
             self._stop_holding()
             return self._sample(batch, flush=flush)
-        return sum(self._device.elapsed_us(start, end) for start, end in spans) / batch
+        return sum(self._clock.elapsed_us(start, end) for start, end in spans) / batch
 
     def _begin_pass(self) -> None:
         """Outside the timed window: first contents, and the steps in front of the first timed one."""
-        self._first_contents.restore(self._device)
+        self._first_contents.restore(self._clock)
         for call in self._before:
             self._enqueue(call)
 
@@ -111,9 +81,9 @@ class Stopwatch:
         queued = len(self._body)
         if self._first_contents.pairs:
             queued += len(self._before) + len(self._first_contents.pairs)
-        if not self._held or batch * queued > MOST_HELD_LAUNCHES:
+        if not self._held or batch * queued > MAX_HELD_LAUNCHES:
             return False
-        self._device.hold()
+        self._clock.hold()
         return True
 
     def _stop_holding(self) -> None:
@@ -132,33 +102,33 @@ class Stopwatch:
                 spans += self._stretches()
             return spans
         if all(call.timed for call in self._body):
-            start = self._device.mark()
+            start = self._clock.mark()
             for _ in range(batch):
                 for call in self._body:
                     self._enqueue(call)
-            return [(start, self._device.mark())]
+            return [(start, self._clock.mark())]
         return [span for _ in range(batch) for span in self._stretches()]
 
     def _stretches(self) -> list[tuple[Any, Any]]:
         spans, start = [], None
         for call in self._body:
             if call.timed and start is None:
-                start = self._device.mark()
+                start = self._clock.mark()
             elif not call.timed and start is not None:
-                spans.append((start, self._device.mark()))
+                spans.append((start, self._clock.mark()))
                 start = None
             self._enqueue(call)
         if start is not None:
-            spans.append((start, self._device.mark()))
+            spans.append((start, self._clock.mark()))
         return spans
 
     def _enqueue(self, call: Call) -> None:
         if isinstance(call, KernelCall):
-            self._device.enqueue(self._session.launch_of(self._job, call))
+            self._clock.enqueue(self._session.launch_of(self._job, call))
         elif isinstance(call, FillCall):
-            self._device.enqueue_fill(self._session.address(self._job, call.buffer), call.byte)
+            self._clock.enqueue_fill(self._session.address(self._job, call.buffer), call.byte)
         else:
-            self._device.enqueue_host(call, self._session.host_arguments(self._job, call))
+            self._clock.enqueue_host(call, self._session.host_arguments(self._job, call))
 
 
 def _without_tail(calls: list[Call]) -> list[Call]:
@@ -167,10 +137,10 @@ def _without_tail(calls: list[Call]) -> list[Call]:
     return calls[: last + 1]
 
 
-def sample_job(session: Session, job: Job, protocol: str, count: int, batch: int) -> ClockSamples:
+def sample_job(session: Session, job: Job, protocol: TimingProtocol, count: int, batch: int) -> ClockSamples:
     """Time ``job``; raises LaunchError on a device without a clock."""
-    device: Any = session.device
-    if not hasattr(device, "mark"):
+    clock = session.device.capabilities.clock
+    if clock is None:
         raise LaunchError("this device has no clock")
-    watch = Stopwatch(device, session, job)
+    watch = Stopwatch(clock, session, job)
     return watch.cold(count, batch) if protocol == "cold" else watch.warm(count, batch)

@@ -8,7 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuprof.arch.launch_limits import KernelResources, launch_problem
-from gpuprof.device.base import DeviceDescription, Handle, InstructionCounters, Launch, LaunchCounters, Pointer
+from gpuprof.device.base import (
+    Capabilities,
+    DeviceDescription,
+    Handle,
+    InstructionCounters,
+    Launch,
+    LaunchCounters,
+    Pointer,
+)
 from gpuprof.errors import LaunchError, LaunchLimitError
 from gpuprof.isa.machine import INSTRUCTION_BYTES
 
@@ -17,6 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpuprof.emulator.loader import KernelImage, Module
+    from gpuprof.emulator.memory.arena import Arena
     from gpuprof.emulator.options import EmulationOptions, EmulationReport
     from gpuprof.toolchain.tools import Toolchain
 
@@ -45,6 +54,12 @@ class EmulatedDevice:
         self._addresses: dict[int, tuple[int, int]] = {}
         self._modules: dict[Path, Module] = {}
         self._next = 1
+
+    lost = False
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(names=self, pieces=self)
 
     @property
     def description(self) -> DeviceDescription:
@@ -119,8 +134,9 @@ class EmulatedDevice:
         image = module.image(launch.symbol)
         _check_limits(module, launch)
         values = [self._argument(argument) for argument in launch.arguments]
+        order = self._order_dependence(module, launch) if launch.reorders else None
         watched = tuple((self._address(handle), handle.nbytes) for handle in launch.outputs)
-        options = replace(self._options, poison=launch.poison, watched=watched)
+        options = replace(self._options, poison=launch.poison * 0x01010101, watched=watched)
         report = emulate(
             image,
             self._arena,
@@ -132,8 +148,31 @@ class EmulatedDevice:
         )
         expected = zip(launch.outputs, report.expected_bytes, strict=False)
         return replace(
-            _launch_counters(image, report), expected_bytes={handle.identifier: count for handle, count in expected}
+            _launch_counters(image, report),
+            order=order or "",
+            expected_bytes={handle.identifier: count for handle, count in expected},
         )
+
+    def _order_dependence(self, module: Module, launch: Launch) -> str | None:
+        from gpuprof.sanitizer.launch import LaunchRequest
+        from gpuprof.sanitizer.order_check import order_dependence
+
+        image, arena, parameters = self.prepared(launch)
+        regions = (arena.region_at(self._address(handle)) for handle in launch.outputs)
+        request = LaunchRequest(image, arena, launch.grid, launch.block, parameters, launch.shared_bytes)
+        tracked = tuple(region for region in regions if region is not None)
+        return order_dependence(request, tracked, launch.poison * 0x01010101)
+
+    def prepared(self, launch: Launch) -> tuple[KernelImage, Arena, bytes]:
+        """The kernel, the memory and the parameter block of a launch, for who runs it otherwise."""
+        from gpuprof.emulator.loader import pack_parameters
+
+        image = self._module(launch.cubin).image(launch.symbol)
+        return image, self._arena, pack_parameters(image, [self._argument(argument) for argument in launch.arguments])
+
+    def place(self, handle: Handle) -> int:
+        """The virtual address of a buffer."""
+        return self._address(handle)
 
     def close(self) -> None:
         self._modules.clear()

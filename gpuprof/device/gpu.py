@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuprof.arch.launch_limits import needs_opt_in
-from gpuprof.device.base import DeviceDescription, Handle, Launch, LaunchCounters, Pointer
+from gpuprof.device.base import Capabilities, DeviceDescription, Handle, Launch, LaunchCounters, Pointer
 from gpuprof.device.gpus import find_gpus
 from gpuprof.device.jobs import HostCall, HostScalar
 from gpuprof.errors import DeviceMemoryError, KernelNotFoundError, LaunchError, MissingDeviceError
@@ -100,6 +100,10 @@ class GpuDevice:
     @property
     def description(self) -> DeviceDescription:
         return self._description
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(clock=self, host_calls=self, guards=self, pieces=self, comparison=self, support=self)
 
     # memory
 

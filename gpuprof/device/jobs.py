@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from gpuprof.experiment.model import ElementOrder
 from gpuprof.isa.machine import Dim3
+
+#: How launches are timed: behind a flush of the L2, or back to back.
+TimingProtocol = Literal["cold", "warm"]
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from gpuprof.device.base import Handle
+from gpuprof.device.base import Clock, Device, Handle
 from gpuprof.device.jobs import BufferSpec, Call, Job
 from gpuprof.errors import DeviceMemoryError
 
@@ -27,18 +27,6 @@ class Passes(Protocol):
     def same_bytes(self, left: Handle, right: Handle) -> bool: ...
 
 
-class CopyingDevice(Protocol):
-    """A device that copies its own memory; see ``gpu.GpuDevice``."""
-
-    def allocate(self, nbytes: int) -> Handle: ...
-
-    def free(self, handle: Handle) -> None: ...
-
-    def enqueue_copy(self, target: Handle, source: Handle) -> None:
-        """Copy all of ``source`` over ``target``, in the order of the stream, without waiting."""
-        ...
-
-
 @dataclass(frozen=True)
 class FirstContents:
     """What a job's in-out buffers held before its first pass: (buffer, kept copy) for those that a pass changes.
@@ -49,10 +37,10 @@ class FirstContents:
     pairs: tuple[tuple[Handle, Handle], ...] = ()
     remark: str = ""
 
-    def restore(self, device: CopyingDevice) -> None:
+    def restore(self, clock: Clock) -> None:
         """Enqueue the copies."""
         for buffer, kept in self.pairs:
-            device.enqueue_copy(buffer, kept)
+            clock.enqueue_copy(buffer, kept)
 
 
 def candidates(job: Job) -> tuple[BufferSpec, ...]:
@@ -64,7 +52,7 @@ def candidates(job: Job) -> tuple[BufferSpec, ...]:
     return tuple(spec for spec in job.buffers if not spec.is_input and (spec.file is not None or once))
 
 
-def keep_first_contents(session: Passes, device: CopyingDevice, job: Job, poison: int) -> FirstContents:
+def keep_first_contents(session: Passes, device: Device, clock: Clock, job: Job, poison: int) -> FirstContents:
     """Run one pass of a prepared job, and keep the first content of every candidate that it changes.
 
     Raises LaunchError and its kinds as a pass does. Without memory for the copies nothing is kept.
@@ -85,7 +73,7 @@ def keep_first_contents(session: Passes, device: CopyingDevice, job: Job, poison
         names = ", ".join(spec.name for spec in wanted)
         return FirstContents(remark=f"timed on its own output: no device memory to keep the first content of {names}")
     for _, buffer, copy in kept:
-        device.enqueue_copy(copy, buffer)
+        clock.enqueue_copy(copy, buffer)
     session.run_calls(job, job.calls[leading:])
     pairs = []
     for _, buffer, copy in kept:

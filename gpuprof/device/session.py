@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpuprof.device.base import Device, Handle, Launch, LaunchCounters, Pointer
+from gpuprof.device.base import Clock, ComparedMemory, Device, Handle, Launch, LaunchCounters, Pointer
 from gpuprof.device.jobs import BufferReference, BufferSpec, Call, FillCall, HostCall, HostScalar, Job, KernelCall
-from gpuprof.device.restoring import CopyingDevice, FirstContents, keep_first_contents
+from gpuprof.device.restoring import FirstContents, keep_first_contents
 from gpuprof.errors import DeviceMemoryError, LaunchError
 
 if TYPE_CHECKING:
@@ -29,58 +29,9 @@ POISONS = (0xFF, 0x5A)
 
 
 #: Buffers below this are read back: that costs no more than a launch.
-LEAST_COPY_BYTES = 1 << 16
+MIN_COPY_BYTES = 1 << 16
 #: Copies on the device: the inputs of an experiment and a few outputs.
-MOST_COPIES = 16
-
-
-@runtime_checkable
-class HostCaller(Protocol):
-    """A device that can call a host library on its stream (a GPU)."""
-
-    def call_host(self, call: HostCall, arguments: tuple[Pointer | HostScalar, ...]) -> None:
-        """Call it and wait; raises LaunchError when it returns anything but 0."""
-        ...
-
-
-@runtime_checkable
-class GuardedDevice(Protocol):
-    """A device that can say whether the bytes around an allocation were written."""
-
-    def overrun(self, handle: Handle) -> int | None:
-        """The first byte offset outside ``handle`` that was written (negative: in front), or None."""
-        ...
-
-
-@runtime_checkable
-class NamingDevice(Protocol):
-    """A device whose messages name buffers."""
-
-    def name(self, handle: Handle, name: str, dtype: str, shape: tuple[int, ...]) -> None:
-        """What to call a buffer and its elements."""
-        ...
-
-
-@runtime_checkable
-class PiecewiseDevice(Protocol):
-    """A device whose memory can be looked at without making a host copy of all of it."""
-
-    def pieces(self, handle: Handle) -> Iterator[NDArray[np.uint8]]:
-        """The bytes from first to last in pieces of a multiple of 8; each is valid until the next is asked for."""
-        ...
-
-
-@runtime_checkable
-class ComparingDevice(Device, Protocol):
-    """A device that compares its memory itself."""
-
-    def has_room(self, nbytes: int) -> bool:
-        """May so much memory be taken for a copy to compare with?"""
-        ...
-
-    def equal(self, left: Handle, right: Handle) -> bool:
-        """Do both hold the same bytes?"""
-        ...
+MAX_COPIES = 16
 
 
 @dataclass(frozen=True)
@@ -114,7 +65,7 @@ class Session:
         self._contents: dict[Path, NDArray[np.generic]] = {}
         self._copies = DeviceCopies(device)
         self._first_contents: dict[str, FirstContents] = {}
-        self._is_clocked = hasattr(device, "mark")
+        self._can = device.capabilities
         self._poison = POISONS[0]
 
     def prepare(self, job: Job, poison: int) -> None:
@@ -128,8 +79,8 @@ class Session:
         for spec in job.buffers:
             key = self._key(job, spec)
             handle = self._allocated(key, spec.nbytes)
-            if isinstance(self.device, NamingDevice):
-                self.device.name(handle, spec.name, spec.dtype, spec.shape)
+            if self._can.names is not None:
+                self._can.names.name(handle, spec.name, spec.dtype, spec.shape)
             if spec.file is None:
                 self.device.poison(handle, poison)
             elif key in self._stale or not spec.is_input:
@@ -164,10 +115,10 @@ class Session:
             if key[-1] == job.label and key[0] == "output" and key in self._handles:
                 self.device.free(self._handles.pop(key))
 
-    def first_contents(self, job: Job, device: CopyingDevice) -> FirstContents:
+    def first_contents(self, job: Job, clock: Clock) -> FirstContents:
         """What to restore before each timed launch; found by one pass, the first time that a job is timed."""
         if job.label not in self._first_contents:
-            self._first_contents[job.label] = keep_first_contents(self, device, job, POISONS[0])
+            self._first_contents[job.label] = keep_first_contents(self, self.device, clock, job, POISONS[0])
         return self._first_contents[job.label]
 
     def _forget_first_contents(self) -> None:
@@ -186,8 +137,9 @@ class Session:
 
     def same_bytes(self, left: Handle, right: Handle) -> bool:
         """Do two buffers of the device hold the same bytes?"""
-        if isinstance(self.device, ComparingDevice) and self.device.has_room(0):
-            return self.device.equal(left, right)
+        comparison = self._can.comparison
+        if comparison is not None and comparison.has_room(0):
+            return comparison.equal(left, right)
         sides = (self.device.read(side, "uint8", (side.nbytes,)) for side in (left, right))
         return _equal_bytes(*sides)
 
@@ -214,7 +166,16 @@ class Session:
         whole = call is not job.calls[-1]
         outputs = () if whole else tuple(self.address(job, spec.name) for spec in job.buffers if spec.output)
         return Launch(
-            call.cubin, call.symbol, call.grid, call.block, call.shared_bytes, arguments, whole, self._poison, outputs
+            cubin=call.cubin,
+            symbol=call.symbol,
+            grid=call.grid,
+            block=call.block,
+            shared_bytes=call.shared_bytes,
+            arguments=arguments,
+            whole=whole,
+            poison=self._poison,
+            outputs=outputs,
+            reorders=self._poison == POISONS[0],
         )
 
     def host_arguments(self, job: Job, call: HostCall) -> tuple[Pointer | HostScalar, ...]:
@@ -232,9 +193,9 @@ class Session:
         return self._handles[self._key(job, job.buffer(buffer))]
 
     def _call_host(self, job: Job, call: HostCall) -> None:
-        if not isinstance(self.device, HostCaller):
+        if self._can.host_calls is None:
             raise LaunchError(f"step {call.name} calls {call.function} in a host library, which needs a GPU")
-        self.device.call_host(call, self.host_arguments(job, call))
+        self._can.host_calls.call_host(call, self.host_arguments(job, call))
 
     def holds_bytes(self, job: Job, buffer: str, expected: NDArray[np.generic]) -> bool:
         """Does the buffer equal ``expected`` in every byte? Much cheaper than reading it: nothing is kept."""
@@ -281,7 +242,7 @@ class Session:
         """
         if spec.is_input:
             return ("input", spec.name, spec.nbytes, str(spec.file))
-        own = any(call.once for call in job.calls) or (self._is_clocked and spec.file is not None)
+        own = any(call.once for call in job.calls) or (self._can.clock is not None and spec.file is not None)
         return ("output", spec.name, spec.nbytes, job.label if own else "")
 
     def close(self) -> None:
@@ -304,11 +265,11 @@ class Session:
         same = self._copies.equal(self._handles[key], expected)
         if same is not None:
             return same
-        if not isinstance(self.device, PiecewiseDevice):
+        if self._can.pieces is None:
             found = self.device.read(self._handles[key], "uint8", (expected.nbytes,))
             return _equal_bytes(_bytes(expected), found)
         wanted, start = _bytes(expected), 0
-        for piece in self.device.pieces(self._handles[key]):
+        for piece in self._can.pieces.pieces(self._handles[key]):
             if not _equal_bytes(wanted[start : start + piece.size], piece):
                 return False
             start += piece.size
@@ -327,9 +288,9 @@ class Session:
         return np.asarray(marks.reshape(-1, itemsize).all(axis=1)).reshape(spec.shape)
 
     def _overrun(self, job: Job, spec: BufferSpec) -> str | None:
-        if not isinstance(self.device, GuardedDevice):
+        if self._can.guards is None:
             return None
-        offset = self.device.overrun(self._handles[self._key(job, spec)])
+        offset = self._can.guards.overrun(self._handles[self._key(job, spec)])
         if offset is None:
             return None
         place = f"{-offset} bytes in front of" if offset < 0 else f"{offset - spec.nbytes} bytes past the end of"
@@ -351,37 +312,39 @@ class DeviceCopies:
     """Host arrays that stand in device memory as well, to be compared with there: the latest few."""
 
     def __init__(self, device: Device) -> None:
-        self._device = device if isinstance(device, ComparingDevice) else None
+        self._device = device
+        self._comparison = device.capabilities.comparison
         self._known: dict[int, tuple[NDArray[np.generic], Handle]] = {}  #: the arrays are kept: an id is used again
 
     def equal(self, handle: Handle, array: NDArray[np.generic]) -> bool | None:
         """Does the buffer hold the array's bytes? None where the device cannot say: a small one, or no room."""
-        if self._device is None:
+        if self._comparison is None:
             return None
-        known = self._known.pop(id(array), None) or self._copied(array, self._device)
+        known = self._known.pop(id(array), None) or self._copied(array, self._comparison)
         if known is None:
             return None
         self._known[id(array)] = known
-        if len(self._known) > MOST_COPIES:
+        if len(self._known) > MAX_COPIES:
             _, oldest = self._known.pop(next(iter(self._known)))
             self._device.free(oldest)
-        return self._device.equal(handle, known[1])
+        return self._comparison.equal(handle, known[1])
 
     def clear(self) -> None:
         """Free all."""
-        if self._device is not None:
-            for _, handle in self._known.values():
-                self._device.free(handle)
+        for _, handle in self._known.values():
+            self._device.free(handle)
         self._known.clear()
 
-    def _copied(self, array: NDArray[np.generic], device: ComparingDevice) -> tuple[NDArray[np.generic], Handle] | None:
-        if array.nbytes < LEAST_COPY_BYTES or not device.has_room(array.nbytes):
+    def _copied(
+        self, array: NDArray[np.generic], comparison: ComparedMemory
+    ) -> tuple[NDArray[np.generic], Handle] | None:
+        if array.nbytes < MIN_COPY_BYTES or not comparison.has_room(array.nbytes):
             return None
         try:
-            handle = device.allocate(array.nbytes)
+            handle = self._device.allocate(array.nbytes)
         except DeviceMemoryError:
             return None
-        device.write(handle, array)
+        self._device.write(handle, array)
         return array, handle
 
 

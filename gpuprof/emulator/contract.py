@@ -302,6 +302,7 @@ class Batch(LaneState, Protocol):
     partial: bool
     phases: list[int]
     returns: list[Array]
+    observer: Observer | None
     warp_numbers: Array | None
 
     @property
@@ -311,6 +312,10 @@ class Batch(LaneState, Protocol):
 
     def part(self, rows: Array, warps: Array) -> Batch:
         """The warps (rows[i], warps[i]) as a batch with one per row; it shares the memories and has yet to start."""
+        ...
+
+    def chosen_by_order(self) -> Fragment:
+        """Take the fragment whose turn it is, where the launch has an order of warps."""
         ...
 
     def set_return(self, target: Array) -> None: ...

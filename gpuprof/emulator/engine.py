@@ -90,6 +90,21 @@ def emulate(
     return _report(image, context, engine, strata, total)
 
 
+def emulate_blocks(
+    image: KernelImage,
+    arena: Arena,
+    grid: Dim3,
+    block: Dim3,
+    parameters: bytes,
+    dynamic_shared_bytes: int,
+    options: EmulationOptions,
+    blocks: Blocks,
+) -> Counters:
+    """Execute these blocks of a launch, in this order, and count; as ``emulate``, without a budget."""
+    context = open_launch(image, arena, grid, block, parameters, dynamic_shared_bytes, options)
+    return _Engine(context, image).run(blocks)
+
+
 class _Coverage:
     """How much of the watched buffers is stored to, stratum by stratum."""
 
@@ -173,7 +188,9 @@ class _Engine:
     def __init__(self, context: LaunchContext, image: KernelImage) -> None:
         self._context = context
         self._image = image
-        self.workers = _worker_count(context.options.threads, image)
+        observer = context.options.observer
+        self._program = image.program if observer is None else image.program.observed_by(observer)
+        self.workers = 1 if observer is not None else _worker_count(context.options.threads, image)
 
     def run(self, blocks: Blocks) -> Counters:
         """Run these blocks, in batches on several processes; returns what they counted."""
@@ -190,7 +207,7 @@ class _Engine:
             for blocks in batches:
                 batch = Batch.of_blocks(self._context, blocks, counters)
                 batch.start(0)
-                run_batch(batch, self._image.program)
+                run_batch(batch, self._program)
         return counters
 
     def _batches(self, blocks: Blocks) -> Iterable[Blocks]:

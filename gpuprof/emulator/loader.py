@@ -35,6 +35,7 @@ class KernelImage:
     reserved_shared_bytes: int
     stack_bytes: int
     system_functions: Mapping[int, str] = field(default_factory=dict)  #: address -> name of a runtime function
+    warp_collectives: Mapping[int, int] = field(default_factory=dict)  #: program counter -> register of its mask
 
 
 class Module:
@@ -87,6 +88,7 @@ class Module:
             reserved_shared_bytes=reserved_bytes_in_section(self.arch),
             stack_bytes=resources.stack_bytes,
             system_functions=dict(self._system),
+            warp_collectives=resources.warp_collectives,
         )
 
     def _bank(self, bank: int, kernel: str, program: Program) -> bytes:

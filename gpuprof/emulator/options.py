@@ -5,6 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from gpuprof.emulator.contract import Observer
+
+
+@dataclass(frozen=True)
+class Order:
+    """Warps of a block run one at a time, each until it waits or ends.
+
+    ``seed`` None: the highest (or the lowest) of those that can run goes first. Else a random one does, and gives way
+    now and then.
+    """
+
+    seed: int | None = None
+    lowest_first: bool = False
+
 
 from gpuprof.errors import UsageError
 
@@ -35,7 +52,9 @@ class EmulationOptions:
     engine: str = field(default_factory=default_engine)  #: ``compiled``, ``numpy``, or by what suits the launch
     compiled_budget: int | None = None  #: in place of ``budget`` where the compiled engine runs; None: the same
     watched: tuple[tuple[int, int], ...] = ()  #: (address, bytes) of buffers whose coverage by a sample is estimated
-    poison: int = 0xFF  #: byte that shared and local memory and unset registers begin with
+    poison: int = 0xFFFFFFFF  #: word that shared and local memory and unset registers begin with
+    observer: Observer | None = None  #: watches every instruction; then one process runs all blocks
+    order: Order | None = None  #: of the warps of a block; None: those at the lowest program counter go on together
 
 
 @dataclass(frozen=True)

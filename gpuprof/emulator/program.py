@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -43,6 +44,7 @@ from gpuprof.sass.model import Disassembly, Instruction
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from gpuprof.emulator.contract import Observer
     from gpuprof.sass.cfg import Graph
 
 
@@ -111,6 +113,7 @@ class Program:
     ) -> None:
         _load_semantics()
         self.kernel = kernel
+        self._observer: Observer | None = None
         self.function = disassembly.functions[kernel]
         self.arch = arch
         self.sections: dict[str, int] = {}
@@ -134,6 +137,12 @@ class Program:
         self.sections[name] = start
         self.instructions.extend(instructions)
         self._starts.extend([start] * len(instructions))
+
+    def observed_by(self, observer: Observer) -> Program:
+        """The same code, with every step bound through the observer."""
+        other = copy(self)
+        other._observer, other._runs, other._lock = observer, {}, Lock()
+        return other
 
     def uses(self, opcodes: frozenset[str]) -> bool:
         """Whether the kernel's own section holds any of these base opcodes."""
@@ -234,7 +243,10 @@ class Program:
         decoded, site = self._site(index)
         try:
             with self._faults_of_ours(index):
-                step = guard_step(bind_step(decoded, site), decoded, index)
+                bare = bind_step(decoded, site)
+                if self._observer is not None:
+                    bare = self._observer.bind(decoded, index, bare)
+                step = guard_step(bare, decoded, index)
                 if decoded.instruction.opcode == "LDGSTS" and async_copy.misreads_guard(decoded):
                     return async_copy.with_misread_guard(step, decoded, index)
                 return step

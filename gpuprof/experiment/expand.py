@@ -24,6 +24,7 @@ from gpuprof.experiment.model import (
     HostStep,
     KernelStep,
     Step,
+    Suppression,
     Tolerance,
     Variant,
     Work,
@@ -105,6 +106,10 @@ class Expander:
             dropped=dropped,
             arch=self._yaml_arch,
             iters=model.iters,
+            known_races=tuple(tuple(sorted(set(lines))) for lines in model.known_races),
+            suppressions=tuple(
+                Suppression(tuple(sorted(set(each.lines))), each.kernel, each.why) for each in model.suppress
+            ),
         )
 
     def _too_many(self) -> bool:

@@ -209,6 +209,15 @@ class Variant:
 
 
 @dataclass(frozen=True)
+class Suppression:
+    """A finding of ``gpuprof sanitize`` that is known: by its lines, and where given its kernel."""
+
+    lines: tuple[int, ...]
+    kernel: str | None = None
+    why: str = ""
+
+
+@dataclass(frozen=True)
 class Experiment:
     """One YAML file. ``dropped`` is how many points ``where`` removed."""
 
@@ -221,3 +230,5 @@ class Experiment:
     dropped: int = 0
     arch: str | None = None
     iters: int | None = None
+    known_races: tuple[tuple[int, ...], ...] = ()  #: pairs of lines that ``gpuprof sanitize`` must find
+    suppressions: tuple[Suppression, ...] = ()

@@ -340,6 +340,14 @@ Expect = Annotated[
 ]
 
 
+class SuppressionModel(Model):
+    """A finding of `gpuprof sanitize` that is known and shall not be told."""
+
+    lines: list[int] = Field(description="its source lines: [12, 15], or [12]", min_length=1, max_length=2)
+    kernel: str | None = Field(None, description="only in this kernel")
+    why: str = Field("", description="why it may stay")
+
+
 class ExperimentModel(Model):
     """An experiment of gpuprof: buffers, sizes, a reference and variants."""
 
@@ -361,7 +369,23 @@ class ExperimentModel(Model):
     flags: Words = Field([], description="nvcc flags for every variant")
     include: Words = Field([], description="include folders, relative to this file")
     variants: dict[Label, VariantModel] = Field(description="what is compared, by name", min_length=1)
-    expect: Expect = Field([], description="what must hold of the results")
+    expect: Expect = Field([], description="what must hold of the results; `race: [12, 15]` is a race that is known")
+    known_races: list[list[int]] = Field([], description="as `race` of `expect`: pairs of lines", exclude=True)
+    suppress: list[SuppressionModel] = Field([], description="findings of `gpuprof sanitize` that are known")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_races(cls, data: Any) -> Any:
+        """``expect: {race: [12, 15]}`` or ``{race: [[12, 15], [20, 31]]}`` is no expectation of a variant."""
+        expect = data.get("expect") if isinstance(data, dict) else None
+        if not isinstance(expect, dict) or "race" not in expect or "race" in (data.get("variants") or {}):
+            return data
+        races = expect["race"]
+        if not isinstance(races, list) or not races:
+            return data
+        pairs = races if all(isinstance(each, list) for each in races) else [races]
+        rest = {key: value for key, value in expect.items() if key != "race"}
+        return {**data, "expect": rest or [], "known_races": pairs}
 
 
 def json_schema() -> dict[str, Any]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpuprof.device.base import DeviceDescription
-from gpuprof.device.jobs import Job
+from gpuprof.device.jobs import Job, TimingProtocol
 from gpuprof.device.process import Failure
 from gpuprof.experiment.model import Tolerance
 from gpuprof.profile.verification.tolerance import Sums
@@ -85,7 +85,7 @@ class Sample:
     """Time a loaded variant ``count`` times."""
 
     label: str
-    protocol: str
+    protocol: TimingProtocol
     count: int
     batch: int
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from gpuprof.device.jobs import TimingProtocol
+
 #: Thread instructions of one launch above which the emulator runs a sample of the grid's blocks.
 EMULATE_BUDGET = 100_000_000
 #: The same for the compiled engine, which executes that many in the time that numpy takes for the other.
@@ -21,7 +23,7 @@ EMULATED_LAUNCH_TIMEOUT = 600.0
 class TimingOptions:
     """How kernels are timed. ``iters`` fixes the number of samples; None leaves it to the stopping rule."""
 
-    protocol: str = "cold"  #: ``cold`` or ``warm``
+    protocol: TimingProtocol = "cold"  #: ``cold`` or ``warm``
     batch: int = 1  #: launches per sample
     iters: int | None = None
     min_time: float = 0.1  #: seconds of sampled kernel time before noise may stop a variant

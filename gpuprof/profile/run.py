@@ -41,6 +41,7 @@ from gpuprof.profile.supervisor import DeviceSupervisor
 from gpuprof.profile.variant_queue import Board, Ready
 from gpuprof.results.model import ExpectationOutcome, Result, Run, Status
 from gpuprof.results.steps import described
+from gpuprof.toolchain.hostlib import is_missing_library
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ class _Conductor:
         self._events: queue.Queue[Event] = queue.Queue()
         self._board = Board()
         self._referenced = frozenset(v.reference.variant for v in variants if v.reference.variant)
-        self._to_build = sum(self._skip_reason(variant) is None for variant in variants)
+        self._to_build = len(variants)
         self._unpaired = without_counterpart(variants, experiment.baseline)
         self._rows: dict[str, Result] = {}
         self._final: set[str] = set()
@@ -144,13 +145,9 @@ class _Conductor:
     def _run(self) -> Run:
         order = build_order(self._variants, self._experiment.baseline)
         runnable = tuple(variant for variant in order if self._skip_reason(variant) is None)
-        for variant in order:
-            reason = self._skip_reason(variant)
-            if reason is not None:
-                self._finish(replace(result_rows.bare_result(variant, Status.SKIPPED), reason=reason))
         self._builds = BuildStage(
             self._setup.builder,
-            runnable,
+            order,
             self._setup.arch_of,
             self._events.put,
             timeout=self._options.build_timeout,
@@ -254,6 +251,10 @@ class _Conductor:
     def _on_built(self, event: VariantBuilt) -> None:
         self._built_count += 1
         self._observer.built(self._built_count, self._to_build, event.variant.label)
+        reason = self._skip_reason(event.variant)
+        if reason is not None:
+            self._finish_skipped(event, reason)
+            return
         if isinstance(event.outcome, BuildError):
             if not self._interrupts.stopping:
                 self._board.settle(event.variant.label, False)
@@ -273,6 +274,15 @@ class _Conductor:
             self._finish(replace(row, missing={**row.missing, "timing": problem, "counters": problem}))
             return
         self._dispatch(event.outcome)
+
+    def _finish_skipped(self, event: VariantBuilt, reason: str) -> None:
+        """A variant that was only compiled: skipped, or failed where its own code has a mistake."""
+        self._board.settle(event.variant.label, False)
+        if isinstance(event.outcome, BuildError) and not is_missing_library(event.outcome):
+            if not self._interrupts.stopping:
+                self._finish(result_rows.failed_build(event.variant, event.outcome))
+            return
+        self._finish(result_rows.bare_result(event.variant, Status.SKIPPED, reason))
 
     def _dispatch(self, built: BuiltVariant) -> None:
         """Give the variant to the lanes, unless an earlier row still holds, and its machine code to the reader."""

@@ -72,7 +72,7 @@ class Worker:
         return self._session
 
     def _is_lost(self) -> bool:
-        return self._session is not None and bool(getattr(self._session.device, "lost", False))
+        return self._session is not None and self._session.device.lost
 
     def _open(self, request: Open) -> Opened:
         device = open_device(
@@ -91,8 +91,9 @@ class Worker:
         return Opened(device.description)
 
     def _support(self, request: Support) -> Done:
-        device: Any = self.session.device
-        device.support = request.cubin
+        kernels = self.session.device.capabilities.support
+        if kernels is not None:
+            kernels.support = request.cubin
         return Done()
 
     def _check(self, request: Check) -> Checked:
@@ -109,7 +110,11 @@ class Worker:
             started = time.monotonic()
             counted = self._pass(job, request.poison)
             seconds = time.monotonic() - started
-            damage = damage or self.session.damage(job)
+            orders = (f"step {each.step} " if len(counted) > 1 else "" for each in counted)
+            order = (
+                head + each.counters.order for head, each in zip(orders, counted, strict=True) if each.counters.order
+            )
+            damage = damage or self.session.damage(job) or next(order, None)
             coverage = self.session.coverage(job, counted)
             found = self._compare(request, seed, coverage)
             parts += found.checks

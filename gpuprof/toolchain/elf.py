@@ -267,7 +267,16 @@ def _resources(
         parameter_bytes=size,
         max_threads=None if bounds is None else math.prod(bounds),
         required_block=required,
+        warp_collectives=_warp_collectives(records),
     )
+
+
+def _warp_collectives(records: tuple[nvinfo.Attribute, ...]) -> dict[int, int]:
+    """Offset of each warp collective -> the register of its mask (all ones: constant, or full)."""
+    offsets = [word for record in records if record.code == nvinfo.COLLECTIVE_OFFSETS for word in record.words()]
+    masks = [word for record in records if record.code == nvinfo.COLLECTIVE_MASKS for word in record.words()]
+    masks += [0xFFFFFFFF] * (len(offsets) - len(masks))
+    return dict(zip(offsets, masks, strict=False))
 
 
 def _parameter_block(records: tuple[nvinfo.Attribute, ...]) -> tuple[int, int] | None:

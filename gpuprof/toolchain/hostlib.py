@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +28,19 @@ _WHEELS = {
     "curand": "nvidia-curand",
     "cudnn": "nvidia-cudnn-cu13",
 }
+
+
+class MissingLibraryError(BuildError):
+    """A library that a host function links with is not on this machine."""
+
+
+def is_missing_library(error: BuildError) -> bool:
+    """Whether this machine lacks a library or its header, as against a mistake in the code."""
+    if isinstance(error, MissingLibraryError):
+        return True
+    header = re.search(r'cannot open source file "([^"]+)"|fatal error: (\S+): No such file', f"{error}\n{error.log}")
+    name = Path(header[1] or header[2]).stem.lower() if header else ""
+    return any(name.startswith(library.lower()) for library in _WHEELS)
 
 
 @dataclass(frozen=True)
@@ -97,7 +111,7 @@ def _find_library(name: str, tool: Tool) -> _Library:
             rpath = ("-Xlinker", "-rpath", "-Xlinker", str(folder))
             return _Library(("-Xlinker", str(files[0]), *rpath), headers if headers.is_dir() else None)
     wheel = _WHEELS.get(name, f"nvidia-{name.lower()}")
-    raise BuildError(
+    raise MissingLibraryError(
         f"lib{name} was not found beside nvcc, in CUDA_HOME or in the NVIDIA wheels: pip install {wheel}, or point "
         "--cuda-home to a CUDA toolkit that has it"
     )

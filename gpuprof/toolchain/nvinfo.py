@@ -21,6 +21,8 @@ MIN_STACK_SIZE = 0x12
 KPARAM_INFO = 0x17
 CBANK_PARAM_SIZE = 0x19
 MAX_STACK_SIZE = 0x23
+COLLECTIVE_OFFSETS = 0x28  #: COOP_GROUP_INSTR_OFFSETS: of every warp collective, also a __syncwarp() that is a NOP
+COLLECTIVE_MASKS = 0x29  #: COOP_GROUP_MASK_REGIDS: the register of each one's mask; all ones: none
 REGCOUNT = 0x2F
 NUM_BARRIERS = 0x4C
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpuprof.device.base import DeviceDescription, Handle, Launch
-from gpuprof.device.clock import MOST_HELD_LAUNCHES, sample_job
+from gpuprof.device.base import Capabilities, DeviceDescription, Handle, Launch
+from gpuprof.device.clock import MAX_HELD_LAUNCHES, sample_job
 from gpuprof.device.jobs import BufferReference, BufferSpec, Call, FillCall, Job, KernelCall
 from gpuprof.device.session import Session
 from gpuprof.errors import LaunchError
@@ -21,6 +21,11 @@ class Diary:
     """A device whose clock moves by one at every mark and by ten at every launch."""
 
     description = DeviceDescription("gpu", "Diary")
+    lost = False
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(clock=self)
 
     def __init__(self, *, hold_fails: bool = False) -> None:
         self.entries: list[str] = []
@@ -130,7 +135,7 @@ def test_a_step_that_waits_for_the_gpu_is_timed_without_a_hold_and_says_so() -> 
 
 def test_more_launches_than_the_queue_takes_are_never_held() -> None:
     device = Diary()
-    sampled(device, (kernel("k"),), "cold", batch=MOST_HELD_LAUNCHES + 1)
+    sampled(device, (kernel("k"),), "cold", batch=MAX_HELD_LAUNCHES + 1)
     assert "hold" not in device.entries
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gpuprof.device.base import Handle, Launch
+from gpuprof.device.base import Capabilities, Handle, Launch
 from gpuprof.device.clock import sample_job
 from gpuprof.device.emulated import EmulatedDevice
 from gpuprof.device.jobs import BufferReference, BufferSpec, Job, KernelCall
@@ -26,6 +27,10 @@ extern "C" __global__ void start(float *y) { y[threadIdx.x] = threadIdx.x + 1; }
 
 class TimedEmulator(EmulatedDevice):
     """Times by the number of launches and copies, and keeps what each launch found in the first buffer."""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities, clock=self)
 
     def __init__(self, copies: int = 9) -> None:
         super().__init__()

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from gpuprof.device.base import Handle
+from gpuprof.device.base import Capabilities, Handle
 from gpuprof.device.emulated import EmulatedDevice
 from gpuprof.device.jobs import BufferReference, BufferSpec, FillCall, HostCall, Job, KernelCall
-from gpuprof.device.session import LEAST_COPY_BYTES, MOST_COPIES, POISONS, Session
+from gpuprof.device.session import MAX_COPIES, MIN_COPY_BYTES, POISONS, Session
 from gpuprof.errors import DeviceMemoryError, LaunchError
 from gpuprof.toolchain import find_tools
 from gpuprof.toolchain.build import Builder
@@ -137,6 +138,10 @@ class ComparingEmulator(EmulatedDevice):
 
     roomy = True
 
+    @property
+    def capabilities(self) -> Capabilities:
+        return replace(super().capabilities, comparison=self)
+
     def __init__(self) -> None:
         super().__init__()
         self.held: set[int] = set()
@@ -161,7 +166,7 @@ class ComparingEmulator(EmulatedDevice):
 
 
 def big_job() -> Job:
-    spec = BufferSpec("y", "uint8", (LEAST_COPY_BYTES,), LEAST_COPY_BYTES, output=True)
+    spec = BufferSpec("y", "uint8", (MIN_COPY_BYTES,), MIN_COPY_BYTES, output=True)
     return Job("big", (spec,), ())
 
 
@@ -169,14 +174,14 @@ def test_a_device_that_compares_is_given_copies_and_the_latest_few_are_kept() ->
     device = ComparingEmulator()
     session, big = Session(device), big_job()
     session.prepare(big, 7)
-    right = np.full(LEAST_COPY_BYTES, 7, np.uint8)
+    right = np.full(MIN_COPY_BYTES, 7, np.uint8)
     assert session.holds_bytes(big, "y", right)
-    for value in range(2 * MOST_COPIES):
+    for value in range(2 * MAX_COPIES):
         wrong = right.copy()
         wrong[value] ^= 1
         assert not session.holds_bytes(big, "y", wrong)
-    assert device.compared == 1 + 2 * MOST_COPIES
-    assert len(device.held) == 1 + MOST_COPIES
+    assert device.compared == 1 + 2 * MAX_COPIES
+    assert len(device.held) == 1 + MAX_COPIES
     session.keep_only([big])
     assert len(device.held) == 1
     session.close()
@@ -188,7 +193,7 @@ def test_without_room_for_a_copy_the_buffer_is_read() -> None:
     device.roomy = False
     session, big = Session(device), big_job()
     session.prepare(big, 7)
-    assert session.holds_bytes(big, "y", np.full(LEAST_COPY_BYTES, 7, np.uint8))
-    assert not session.holds_bytes(big, "y", np.zeros(LEAST_COPY_BYTES, np.uint8))
+    assert session.holds_bytes(big, "y", np.full(MIN_COPY_BYTES, 7, np.uint8))
+    assert not session.holds_bytes(big, "y", np.zeros(MIN_COPY_BYTES, np.uint8))
     assert device.compared == 0
     assert len(device.held) == 1

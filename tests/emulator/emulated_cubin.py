@@ -43,7 +43,7 @@ class EmulatedCubin:
         *scalars: np.generic,
         threads: int | None = None,
         block: int = 128,
-        poison: int = 0xFF,
+        poison: int = 0xFFFFFFFF,
         engine: str = "numpy",
     ) -> np.ndarray:
         """kernel(output, *inputs, *scalars) over ``threads`` threads; what it left in ``output``."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from gpuprof.device.base import DeviceDescription, Handle, Launch, Pointer
+from gpuprof.device.base import Capabilities, DeviceDescription, Handle, Launch, Pointer
 from gpuprof.errors import DeviceMemoryError, LaunchError
 from gpuprof.profile import worker
 
@@ -23,7 +24,12 @@ PASS_US = 100.0
 class TinyDevice:
     """Executes ``y = x`` with the misbehaviour that the kernel's name says. A pass takes 100 us over the factor."""
 
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(clock=self, support=self)
+
     def __init__(self) -> None:
+        self.support: Path | None = None
         self.description = DeviceDescription("gpu", "Tiny", "sm_89", uuid="GPU-tiny")
         self.lost = False
         self._memory: dict[int, Any] = {}

@@ -136,7 +136,7 @@ class CompiledEngine:
             ends=self._keep(ends),
             regions=len(starts),
             reserved_bytes=context.reserved_shared_bytes,
-            poison=_word(context.options.poison),
+            poison=context.options.poison,
             round=self._keep(rounds),
             rounds=len(rounds),
         )
@@ -153,11 +153,6 @@ class CompiledEngine:
         """The address of an array that lives as long as this object."""
         self._kept.append(array)
         return int(array.ctypes.data)
-
-
-def _word(poison: int) -> int:
-    """A poison as a word: of a byte, four of it."""
-    return poison if poison > 0xFF else poison * 0x01010101
 
 
 def _rounds(context: LaunchContext) -> NDArray[np.int64]:

@@ -63,11 +63,15 @@ def arrive(batch: Batch, slot: int, pc: int, steps: int, *, pooled: bool = False
     """The active lanes reach a convergence barrier and want to go on at ``pc``; ``pooled`` as ``Fragment`` has it."""
     if batch.quiet and batch.mask.size == 1:
         _count_joined(batch, slot, pc, TRUE, TRUE)
+        if batch.observer is not None and slot == WARPSYNC_SLOT:
+            batch.observer.warp_barrier(batch, batch.mask, pc)
         return pc
     missing = batch.barriers[slot] & ballot(batch.live) & ~ballot(batch.mask)
     whole = np.logical_and(missing == 0, batch.mask)
     if not np.logical_and(missing != 0, batch.mask).any():
         _count_joined(batch, slot, pc, batch.mask, TRUE)
+        if batch.observer is not None and slot == WARPSYNC_SLOT:
+            batch.observer.warp_barrier(batch, batch.mask, pc)
         return pc
     for wait in batch.waits:
         if wait.slot == slot and wait.pc == pc:
@@ -169,6 +173,8 @@ def release(batch: Batch, slot: int, whole: Bool = FALSE, *, freed_by: str = "",
         ready = _of_one_group(batch, slot, waiting, ready)
     if not ready.any():
         return
+    if batch.observer is not None and slot == WARPSYNC_SLOT:
+        batch.observer.warp_barrier(batch, ready, here[0].pc)
     for wait in here:
         going = np.logical_and(wait.mask, ready)
         if not pooled:
@@ -274,6 +280,8 @@ def arrive_block(batch: Batch, number: int, pc: int, steps: int, *, threads: int
     else:
         everyone = -(-threads // WARP) == batch.warp_count and batch.live is batch.launch.present
     if batch.quiet and everyone and number not in batch.block_barriers:
+        if batch.observer is not None:
+            batch.observer.barrier(batch, number, batch.mask, batch.mask if waits else FALSE)
         return pc
     barrier = batch.block_barriers.setdefault(number, BlockBarrier(FALSE))
     _join(batch, barrier, threads)
@@ -317,6 +325,11 @@ def check_block(batch: Batch, number: int) -> None:
             blocks = done.any(axis=1, keepdims=True)
             batch.barrier_result = np.where(blocks, result, batch.barrier_result)
         waits, barrier.waits = barrier.waits, []
+        if batch.observer is not None:
+            leaving = FALSE
+            for _, mask, _ in waits:
+                leaving = np.logical_or(leaving, np.logical_and(mask, done))
+            batch.observer.barrier(batch, number, np.logical_and(barrier.arrived, done), leaving)
         for pc, mask, steps in waits:
             batch.push(pc, np.logical_and(mask, done), steps)
             left = np.logical_and(mask, ~done)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.contract import BlockBarrier, Fragment, LaunchContext, StraightCode, Waiting
+from gpuprof.emulator.contract import BlockBarrier, Fragment, LaunchContext, Observer, StraightCode, Waiting
 from gpuprof.emulator.control import barriers
 from gpuprof.emulator.memory.block_memory import LocalMemory, SharedMemory
 from gpuprof.emulator.state.lane_state import LaneState, initial_state
@@ -40,12 +40,15 @@ class Batch(LaneState):
     exits: dict[int, Bool] = fresh(dict)  #: lanes that ended, by the EXIT's program counter, where others still run
     patience: int = fresh(0)  #: runs spent on few warps at the cost of all
     partial: bool = fresh(False)  #: only a part of the fragment is being looked at
+    observer: Observer | None = same(default=None)
+    random: np.random.Generator | None = same(default=None)  #: of an order with a seed
     detached: bool = own(default=False)  #: a part of a batch: block barriers are the whole batch's to decide
 
     @classmethod
     def of_blocks(cls, launch: LaunchContext, block_ids: NDArray[np.int64], counters: Counters) -> Batch:
         """These blocks of a launch, before their first instruction."""
         poison, blocks = launch.options.poison, len(block_ids)
+        order = launch.options.order
         return cls(
             launch=launch,
             counters=counters,
@@ -54,6 +57,8 @@ class Batch(LaneState):
             live=launch.present,
             barrier_result=ZERO,
             returns=[ZERO64],
+            observer=launch.options.observer,
+            random=None if order is None or order.seed is None else np.random.default_rng(order.seed),
             **initial_state(launch, block_ids),
         )
 
@@ -66,8 +71,25 @@ class Batch(LaneState):
         self.returns[0] = target if self.write_mask is None else np.where(self.write_mask, target, self.returns[0])
 
     def start(self, pc: int) -> None:
-        """All lanes at the kernel's entry."""
-        self.push(pc, self.live, 0)
+        """All lanes at the kernel's entry; with an order of warps, each warp for itself."""
+        if self.observer is not None:
+            self.observer.begin(self)
+        if self.launch.options.order is None:
+            self.push(pc, self.live, 0)
+            return
+        for warp in range(self.warp_count):
+            alone = np.zeros((1, self.warp_count, 1), bool)
+            alone[0, warp] = True
+            self.push(pc, np.logical_and(self.live, alone), 0)
+
+    def chosen_by_order(self) -> Fragment:
+        """The fragment whose turn it is when warps run one at a time: the highest warp's, or a random one."""
+        if self.random is not None:
+            return self.fragments.pop(int(self.random.integers(len(self.fragments))))
+        order = self.launch.options.order
+        sign = -1 if order is not None and order.lowest_first else 1
+        warps = [sign * int(np.flatnonzero(each.mask.any(axis=(0, 2)))[-1]) for each in self.fragments]
+        return self.fragments.pop(max(range(len(warps)), key=lambda number: (warps[number], number)))
 
     def push(self, pc: int, mask: Bool, steps: int, *, alone: bool = False) -> None:
         """Lanes that are ready to run from ``pc``."""

@@ -44,6 +44,8 @@ class Part:
 
 def worthwhile(batch: Batch, fragment: Fragment) -> Part | None:
     """The part to gather for this fragment, or None when it had better run where it is."""
+    if batch.observer is not None or batch.launch.options.order is not None:
+        return None
     if batch.size < _MINIMUM_LANES or fragment.warps * _SHARE > batch.block_count * batch.warp_count:
         return None
     batch.patience += 1

@@ -16,7 +16,7 @@ import numpy as np
 from gpuprof.emulator.contract import NotCovered
 from gpuprof.emulator.control import compaction, divergence
 from gpuprof.emulator.control.barriers import PHASE_SLOT, Batch, Fragment
-from gpuprof.emulator.state.faults import code_location, first_lane, lane_location
+from gpuprof.emulator.state.faults import call_site, code_location, first_lane, lane_location
 from gpuprof.errors import BarrierDeadlockError, EmulationError, InstructionLimitError
 from gpuprof.isa.machine import INSTRUCTION_BYTES
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 #: so that a loop that only another fragment can end costs little, and long loops of many warps stay batched.
 TURN = 256
 SHORTEST_TURN = 16
+#: As TURN, where warps run alone: far more than a warp executes between two barriers.
+ORDERED_TURN = 1 << 14
 #: So many times longer run the first sides of branches before the sides that were set aside get a turn too.
 PARKED_TURNS = 16
 _NEVER = 1 << 60
@@ -39,6 +41,8 @@ class OutOfTime(EmulationError):
 def run_batch(batch: Batch, program: Code) -> None:
     """Run all lanes of the batch to their ends; raises EmulationError and its kinds."""
     run_fragments(batch, program, _NEVER)
+    if batch.observer is not None:
+        batch.observer.end(batch)
     if batch.waits or batch.block_barriers:
         raise _deadlock(batch, program)
     fold_hits(batch)
@@ -46,7 +50,8 @@ def run_batch(batch: Batch, program: Code) -> None:
 
 def run_fragments(batch: Batch, program: Code, stop: int) -> None:
     """Run until no fragment is left that stands before program counter ``stop``."""
-    turn, length = 0, TURN
+    ordered = batch.launch.options.order is not None
+    turn, length = 0, ORDERED_TURN if ordered else TURN
     deadline = batch.launch.deadline
     while batch.fragments:
         if deadline is not None and perf_counter() > deadline:
@@ -55,7 +60,10 @@ def run_fragments(batch: Batch, program: Code, stop: int) -> None:
         fair = turn >= (length * PARKED_TURNS if parked else length)
         if fair and parked:
             divergence.wake_all(batch)
-        fragment, bound = _choose(batch, fair=fair)
+        if ordered and not fair:
+            fragment, bound = batch.chosen_by_order(), _NEVER
+        else:
+            fragment, bound = _choose(batch, fair=fair)
         if fragment.pc >= stop:
             batch.fragments.append(fragment)
             return
@@ -190,8 +198,11 @@ def _deadlock(batch: Batch, program: Code) -> BarrierDeadlockError:
             return BarrierDeadlockError(message, code_location(batch.launch.kernel, instruction, block, thread))
     for wait in batch.waits:
         phase = wait.slot == PHASE_SLOT
-        instruction = program.instructions[wait.pc // INSTRUCTION_BYTES - (not phase)]
-        place = lane_location(batch, instruction, first_lane(batch, wait.mask))
+        number, where = wait.pc // INSTRUCTION_BYTES - (not phase), first_lane(batch, wait.mask)
+        if program.instructions[number].source is None:
+            caller = call_site(batch, wait.pc, where)
+            number = number if caller is None else caller
+        place = lane_location(batch, program.instructions[number], where)
         what = (
             "an mbarrier's phase is never completed" if phase else "lanes of a warp wait for others that can never come"
         )

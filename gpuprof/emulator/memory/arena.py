@@ -146,6 +146,15 @@ class Arena:
                 total += sum(int(np.count_nonzero(words & bit)) for bit in (1, 2, 4, 8)) - 4 * whole
         return total
 
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """The live buffers, ascending."""
+        return tuple(self._regions)
+
+    def region_at(self, address: int) -> Region | None:
+        """The live buffer that holds a virtual address; also where it is one of no bytes."""
+        return self.region_of(address - GLOBAL_BASE)
+
     def region_of(self, offset: int) -> Region | None:
         """The live buffer that holds byte ``offset``."""
         index = bisect.bisect(self._starts, offset) - 1

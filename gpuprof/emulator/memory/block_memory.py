@@ -19,7 +19,7 @@ _DTYPES: dict[int, Any] = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64
 
 
 class SharedMemory:
-    """Shared memory of a batch: one row of bytes per block, each of them ``poison`` at first.
+    """Shared memory of a batch: one row of bytes per block, each word of it ``poison`` at first.
 
     The ``reserved`` bytes at its start (1 KiB since sm_90) are the driver's: no access of a kernel may go there.
     """
@@ -27,7 +27,8 @@ class SharedMemory:
     def __init__(self, blocks: int, nbytes: int, poison: int = 0, reserved: int = 0) -> None:
         self.limit = nbytes
         self.start = reserved
-        rows = np.full((blocks, -(-max(nbytes, 16) // 16) * 16), poison, np.uint8)
+        words = np.full((blocks, -(-max(nbytes, 16) // 16) * 4), poison, np.uint32)
+        rows = words.view(np.uint8)
         self.views = {width: rows.view(dtype) for width, dtype in _DTYPES.items()}
 
     def rows(self, width: int) -> Array:
@@ -41,7 +42,7 @@ class LocalMemory:
 
     def __init__(self, blocks: int, warps: int, nbytes: int, poison: int = 0) -> None:
         self.limit = nbytes
-        self._poison = poison * 0x01010101
+        self._poison = poison
         self._shape = (-(-nbytes // _WORD), blocks, warps, WARP)
 
     @cached_property

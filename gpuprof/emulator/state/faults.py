@@ -9,7 +9,7 @@ import numpy as np
 from gpuprof.emulator.contract import WARP
 from gpuprof.errors import CodeLocation, MemoryFaultError
 from gpuprof.isa.machine import Dim3
-from gpuprof.sass.model import Instruction
+from gpuprof.sass.model import Instruction, OperandKind
 from gpuprof.toolchain.names import demangle, signature_free
 
 if TYPE_CHECKING:
@@ -58,3 +58,21 @@ def memory_fault(
     if "{nearest}" in text:
         text = text.replace("{nearest}", lanes.launch.arena.describe_nearest(address))
     return MemoryFaultError(text, lane_location(lanes, instruction, where))
+
+
+def call_site(lanes: LaneState, pc: int, where: tuple[int, int, int]) -> int | None:
+    """Number of the CALL by which a lane came into a function of the compiler that has no line record.
+
+    Such a function (``$__cuda_sm70_warpsync``) returns through a register that holds the place behind the CALL.
+    """
+    instructions = lanes.launch.program.instructions
+    for instruction in instructions[pc // 16 :]:
+        if instruction.opcode == "RET":
+            register = next((each for each in instruction.operands if each.kind is OperandKind.REGISTER), None)
+            if register is None or register.is_zero:
+                return None
+            full = np.broadcast_to(lanes.registers[register.index], (lanes.block_count, lanes.warp_count, WARP))
+            number = int(full[where]) // 16 - 1
+            is_call = 0 <= number < len(instructions) and instructions[number].opcode == "CALL"
+            return number if is_call else None
+    return None

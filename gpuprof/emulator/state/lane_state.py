@@ -275,7 +275,7 @@ def join(low: Array, high: Array) -> Array:
 
 def initial_state(launch: LaunchContext, block_ids: NDArray[np.int64]) -> dict[str, Any]:
     """The fields of a state in which nothing has run: the lanes of these blocks, and registers that hold poison."""
-    unset = scalar(launch.options.poison * 0x01010101)
+    unset = scalar(launch.options.poison)
     size = len(block_ids) * launch.warps * WARP
     return {
         "constants": launch.constants,

@@ -1,0 +1,102 @@
+"""Removing any one ``__syncthreads()`` of a bundled kernel is found, or a comment there says why it is redundant."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gpuprof.experiment import bundled, find_config, load
+from gpuprof.experiment.model import KernelStep, Variant
+from gpuprof.profile.sanitizing import sanitize_experiment
+from gpuprof.sanitizer.findings import Tool
+from gpuprof.sanitizer.launch import SanitizerSettings
+
+#: source -> the experiment that launches it, with sizes for a quick look
+LAUNCHED_BY = {
+    "bank_strides.cu": ("bank_strides", {"BLOCKS": "2", "REPEATS": "4"}),
+    "gemm_tiled.cu": ("gemm_tiles", {"M": "64"}),
+    "gemm_wmma_shared.cu": ("hgemm", {"M": "64", "N": "64", "K": "64"}),
+    "histogram.cu": ("histogram", {"COUNT": "16384"}),
+    "micro_gemm_4x4.cu": ("gemm_ladder", {"M": "128", "N": "128", "K": "64"}),
+    "micro_gemm_8x8.cu": ("gemm_ladder", {"M": "128", "N": "128", "K": "64"}),
+    "micro_gemm_cp_async.cu": ("gemm_ladder", {"M": "128", "N": "128", "K": "64"}),
+    "micro_gemm_padded.cu": ("gemm_ladder", {"M": "128", "N": "128", "K": "64"}),
+    "micro_gemm_pipelined.cu": ("gemm_pipelined", {"M": "128", "N": "128", "K": "64"}),
+    "micro_gemm_reordered.cu": ("gemm_ladder", {"M": "128", "N": "128", "K": "64"}),
+    "micro_gemm_vector.cu": ("gemm_ladder", {"M": "128", "N": "128", "K": "64"}),
+    "micro_gemm_warp_tiled.cu": ("gemm_ladder", {"M": "128", "N": "128", "K": "64"}),
+    "reduction.cu": ("reduction", {"COUNT": "65536"}),
+    "scan.cu": ("scan", {"COUNT": "8192"}),
+    "softmax.cu": ("softmax", {"ROWS": "4"}),
+    "stencil.cu": ("stencil_2d", {"ROWS": "64", "COLUMNS": "64"}),
+    "transpose.cu": ("transpose", {"ROWS": "64", "COLUMNS": "64"}),
+}
+_BARRIER = re.compile(r"__syncthreads\(\);")
+_REDUNDANT = "// redundant"
+SETTINGS = SanitizerSettings(tools=frozenset((Tool.RACECHECK,)), budget=3_000_000)
+
+
+def barriers(source: Path) -> list[int]:
+    """Character offsets of the barriers in a source that no comment calls redundant."""
+    text = source.read_text(encoding="utf-8")
+    lines = {match.start(): text[match.start() : text.find("\n", match.start())] for match in _BARRIER.finditer(text)}
+    return [start for start, rest in lines.items() if _REDUNDANT not in rest]
+
+
+def mutants() -> list[tuple[str, int]]:
+    """(source, offset of the barrier) of every barrier of every bundled kernel."""
+    sources = {path.name: path for path in bundled.kernels()}
+    return [(name, start) for name in LAUNCHED_BY for start in barriers(sources[name])]
+
+
+def variants_of(name: str, source: Path) -> tuple[Variant, ...]:
+    """The variants that launch a source, built from ``source`` in its place."""
+    config, sizes = LAUNCHED_BY[name]
+    experiment = load(find_config(config), overrides=sizes)
+
+    def moved(variant: Variant) -> Variant:
+        steps = tuple(
+            replace(step, source=source) if isinstance(step, KernelStep) and step.source.name == name else step
+            for step in variant.steps
+        )
+        return replace(variant, steps=steps)
+
+    def launches(variant: Variant) -> bool:
+        return any(isinstance(step, KernelStep) and step.source.name == name for step in variant.steps)
+
+    return tuple(moved(variant) for variant in experiment.variants if launches(variant) and not variant.host_only)
+
+
+def found_in(name: str, source: Path) -> list[str]:
+    """The kinds of findings of all variants that launch ``source``."""
+    variants = variants_of(name, source)
+    config, sizes = LAUNCHED_BY[name]
+    run = sanitize_experiment(load(find_config(config), overrides=sizes), variants, SETTINGS, lambda variant: "sm_89")
+    assert not [variant.error for variant in run.variants if variant.error]
+    return [finding.kind for variant in run.variants for finding in variant.findings]
+
+
+def test_every_kernel_with_a_barrier_is_looked_at() -> None:
+    assert {path.name for path in bundled.kernels() if barriers(path)} == set(LAUNCHED_BY) - {"none"}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(LAUNCHED_BY))
+def test_a_bundled_kernel_is_clean(name: str) -> None:
+    source = next(path for path in bundled.kernels() if path.name == name)
+    assert found_in(name, source) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "start"), mutants())
+def test_without_one_barrier(name: str, start: int, tmp_path: Path) -> None:
+    source = next(path for path in bundled.kernels() if path.name == name)
+    text = source.read_text(encoding="utf-8")
+    mutant = tmp_path / name
+    mutant.write_text(text[:start] + text[start:].replace("__syncthreads();", ";", 1), encoding="utf-8")
+    for other in source.parent.glob("*.cuh"):
+        (tmp_path / other.name).write_text(other.read_text(encoding="utf-8"), encoding="utf-8")
+    assert found_in(name, mutant), f"{name} line {text[:start].count(chr(10)) + 1}: not found without its barrier"
