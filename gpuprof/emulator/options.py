@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gpuprof.errors import UsageError
+
 if TYPE_CHECKING:
     from gpuprof.emulator.contract import Observer
 
@@ -22,8 +24,6 @@ class Order:
     seed: int | None = None
     lowest_first: bool = False
 
-
-from gpuprof.errors import UsageError
 
 #: What can execute a launch: numpy, compiled lanes, or the one that suits it.
 ENGINES = ("auto", "compiled", "numpy")
