@@ -5,29 +5,35 @@ A message says what happened, the value, the limit, and the repair. The command 
 
 ::
 
-    GpuprofError                     1
-    ├── UsageError                   2   the command line is wrong
-    │   └── ConfigError              2   the YAML is wrong: every mistake with file, line and key
-    ├── UnreadableFileError          2   a file of the user's that is missing, special, or too large
-    ├── ExpressionError              2   an expression of the YAML cannot be evaluated
-    ├── MissingToolError             3   nvcc, nvdisasm, cuobjdump, ncu ... was not found
-    ├── MissingDeviceError           3   no GPU, no driver, or no pycuda
-    ├── BuildError                   1   nvcc refused a variant
-    ├── DisassemblyError             1   machine code that cannot be read
-    ├── KernelNotFoundError          2   the source or the cubin holds no kernel of the name given
-    ├── LaunchError                  1   a launch failed or faulted, on the GPU or on the emulator
-    │   ├── LaunchTimeoutError       1   a launch took longer than --launch-timeout
-    │   ├── DeviceMemoryError        1   out of device memory: asked for, free
-    │   ├── LaunchLimitError         1   a launch that the hardware refuses: more of something than a block has
-    │   └── EmulationError           1   the emulator stopped the kernel; carries where
-    │       ├── UnknownInstructionError
-    │       ├── MemoryFaultError     out of bounds, misaligned, or an address that no buffer owns
-    │       ├── BarrierDeadlockError
-    │       ├── BarrierRuleError     a __syncthreads() that some threads go round, or two at once
-    │       ├── InstructionLimitError
-    │       └── DeviceAssertError    assert() in the kernel, or a trap
-    ├── ProfilerError                1   ncu ran and failed
-    └── StoreError                   1   the history or a result file cannot be read
+    GpuprofError                         1
+    ├── UsageError                       2   the command line is wrong
+    │   ├── ConfigError                  2   the YAML is wrong: every mistake with file, line and key
+    │   └── ArgumentMismatchError        2   the YAML's args and the kernel's parameters do not agree
+    ├── UnreadableFileError              2   a file of the user's that is missing, special, or too large
+    ├── ExpressionError                  2   an expression of the YAML cannot be evaluated
+    │   ├── ShapeError                   2   shapes that do not fit, whatever the arrays hold
+    │   └── BudgetError                  2   a file's expressions compute more than is allowed while it is checked
+    ├── MissingToolError                 3   nvcc, nvdisasm, cuobjdump, ncu ... was not found
+    ├── MissingDeviceError               3   no GPU, no driver, or no pycuda
+    ├── BuildError                       1   nvcc refused a variant
+    │   └── MissingLibraryError          1   a library that a host function links with is not on this machine
+    ├── DisassemblyError                 1   machine code that cannot be read
+    ├── KernelNotFoundError              2   the source or the cubin holds no kernel of the name given
+    ├── LaunchError                      1   a launch failed or faulted, on the GPU or on the emulator
+    │   ├── LaunchTimeoutError           1   a launch took longer than --launch-timeout
+    │   ├── ChildLostError               1   the process that holds the device died
+    │   ├── DeviceMemoryError            1   out of device memory: asked for, free
+    │   ├── LaunchLimitError             1   a launch that the hardware refuses: more of something than a block has
+    │   └── EmulationError               1   the emulator stopped the kernel; carries where
+    │       ├── UnknownInstructionError  1
+    │       ├── MemoryFaultError         1   out of bounds, misaligned, or an address that no buffer owns
+    │       ├── BarrierDeadlockError     1
+    │       ├── BarrierRuleError         1   a __syncthreads() that some threads go round, or two at once
+    │       ├── InstructionLimitError    1
+    │       └── DeviceAssertError        1   assert() in the kernel, or a trap
+    ├── ProfilerError                    1   ncu ran and failed
+    │   └── ProfilerUnavailableError     1   ncu cannot work on this machine, or as asked
+    └── StoreError                       1   the history or a result file cannot be read
 """
 
 from __future__ import annotations
@@ -81,10 +87,22 @@ class ConfigError(UsageError):
         super().__init__("\n".join(lines))
 
 
+class ArgumentMismatchError(UsageError):
+    """The YAML's ``args`` and the kernel's parameters do not agree."""
+
+
 class ExpressionError(GpuprofError):
     """An expression of the YAML is not allowed, or cannot be evaluated."""
 
     exit_code = 2
+
+
+class ShapeError(ExpressionError):
+    """Shapes that do not fit: wrong whatever the arrays hold."""
+
+
+class BudgetError(ExpressionError):
+    """The expressions of a file compute more than is allowed while it is checked."""
 
 
 class MissingToolError(GpuprofError):
@@ -107,6 +125,10 @@ class BuildError(GpuprofError):
         super().__init__(message)
 
 
+class MissingLibraryError(BuildError):
+    """A library that a host function links with is not on this machine."""
+
+
 class DisassemblyError(GpuprofError):
     """Machine code that nvdisasm or the parser cannot read."""
 
@@ -127,6 +149,10 @@ class LaunchTimeoutError(LaunchError):
 
 class LaunchLimitError(LaunchError):
     """A launch that the hardware refuses; the message gives the limit and the value."""
+
+
+class ChildLostError(LaunchError):
+    """The child died before it answered; the message says how."""
 
 
 class DeviceMemoryError(LaunchError):
@@ -192,6 +218,10 @@ class DeviceAssertError(EmulationError):
 
 class ProfilerError(GpuprofError):
     """ncu ran and failed, or its output cannot be read."""
+
+
+class ProfilerUnavailableError(ProfilerError):
+    """ncu cannot work on this machine or as asked, whatever it is started around: to try again is in vain."""
 
 
 class StoreError(GpuprofError):

@@ -31,7 +31,7 @@ template <typename Operation, int BLOCK>
 __device__ float join_block(float value) {
     __shared__ float parts[BLOCK / 32];
     value = join_warp<Operation>(value);
-    __syncthreads();  // the parts of the join before this one have been read
+    __syncthreads();  // redundant while each Operation joins once and has parts of its own; a second join needs it
     if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = value;
     __syncthreads();
     value = parts[0];

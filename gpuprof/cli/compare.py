@@ -6,7 +6,7 @@ import sys
 
 import click
 
-from gpuprof.cli.export_options import export_options, history_option, takes_stdout, targets_of
+from gpuprof.cli.export_options import columns_option, export_options, history_option, takes_stdout, targets_of
 
 
 @click.command()
@@ -21,6 +21,7 @@ from gpuprof.cli.export_options import export_options, history_option, takes_std
     "'warp_instructions.change > 1%'. May be given several times.",
 )
 @click.option("--allow-undecided", is_flag=True, help="Do not end with 2 where --fail-on had nothing to judge.")
+@columns_option
 @history_option
 @export_options("json", "csv", "markdown")
 def command(
@@ -28,6 +29,7 @@ def command(
     after: str,
     conditions: tuple[str, ...],
     allow_undecided: bool,
+    columns: str | None,
     history_file: str | None,
     **exports: str | None,
 ) -> None:
@@ -35,6 +37,7 @@ def command(
 
     A run is named as for gpuprof show.
     """
+    from gpuprof.report.column_choice import parse_columns
     from gpuprof.report.compare_exports import COMPARE_EXPORTERS
     from gpuprof.report.compare_table import render_comparison
     from gpuprof.report.console import make_console
@@ -48,7 +51,7 @@ def command(
     comparison = compare_runs(load_run(before, history_file), load_run(after, history_file))
     failed = violations(comparison, thresholds)
     if not takes_stdout(targets):
-        render_comparison(comparison, make_console(), failed)
+        render_comparison(comparison, make_console(), failed, parse_columns(columns))
     for kind, target in targets.items():
         write_text(COMPARE_EXPORTERS[kind](comparison, failed), target)
     undecided = unjudged(comparison, thresholds)

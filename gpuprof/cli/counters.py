@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpuprof.cli.export_options import export_options, takes_stdout, targets_of
+from gpuprof.cli.export_options import columns_option, export_options, takes_stdout, targets_of
 from gpuprof.cli.ncu_options import ncu_options, ncu_options_of
 from gpuprof.emulator.options import ENGINES
 
@@ -42,6 +42,7 @@ SOURCES = ("emulated", "ncu")
 @click.option("--jobs", type=click.IntRange(1), help="nvcc processes at once  [default: CPU count]")
 @click.option("--build-timeout", type=click.FloatRange(0), default=300.0, help="Seconds per nvcc process.")
 @click.option("--launch-timeout", type=click.FloatRange(0), help="Seconds per emulated launch  [default: 600]")
+@columns_option
 @export_options("json", "csv", "markdown")
 def command(config: str, **flags: Any) -> None:
     """Count what each variant of CONFIG does, under Nsight Compute's metric names.
@@ -52,6 +53,7 @@ def command(config: str, **flags: Any) -> None:
     from gpuprof import experiment as experiments
     from gpuprof.cli.run_progress import make_observer
     from gpuprof.experiment.overrides import parse_overrides
+    from gpuprof.report.column_choice import parse_columns
     from gpuprof.report.console import make_console
     from gpuprof.report.counter_exports import AGREEMENT_EXPORTERS, COUNTER_EXPORTERS
     from gpuprof.report.counter_table import disagreements, render_agreement, render_counters
@@ -70,7 +72,7 @@ def command(config: str, **flags: Any) -> None:
         if compared:
             render_agreement(run, make_console())
         else:
-            render_counters(run, make_console(), lines=flags["by_line"])
+            render_counters(run, make_console(), lines=flags["by_line"], columns=parse_columns(flags["columns"]))
     for kind, target in targets.items():
         write_text((AGREEMENT_EXPORTERS if compared else COUNTER_EXPORTERS)[kind](run), target)
     sys.exit(_exit_code(run, disagreements(run) if compared else 0, ncu is not None))

@@ -54,3 +54,8 @@ sort_option = click.option(
 history_option = click.option(
     "--history", "history_file", metavar="FILE", help="The history's file [default: the user's data folder]."
 )
+columns_option = click.option(
+    "--columns",
+    metavar="NAME,...",
+    help="Columns of the table: names of values, sizes, parameters or counters; +NAME adds, -NAME removes.",
+)

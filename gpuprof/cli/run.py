@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from gpuprof.cli.export_options import sort_option
+from gpuprof.cli.export_options import columns_option, sort_option
 from gpuprof.cli.ncu_options import ncu_options, ncu_options_of
 from gpuprof.emulator.options import ENGINES
 
@@ -41,6 +41,7 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
 @click.option("--markdown", "markdown_file", type=_FILE, metavar="FILE", help="Write the table as Markdown.")
 @click.option("--html", "html_file", type=_FILE, metavar="FILE", help="Write the run as one HTML page.")
 @sort_option
+@columns_option
 @click.option("--sass", is_flag=True, help="Add columns of machine-code facts.")
 @click.option("--steps", is_flag=True, help="Show each step of variants that have several.")
 @ncu_options
@@ -93,11 +94,15 @@ def _run(
     from gpuprof.experiment.overrides import parse_overrides
     from gpuprof.profile.ncu.counters import count_with_ncu, require_ncu, with_ncu
     from gpuprof.profile.run import run_experiment
+    from gpuprof.report.column_choice import check_names, parse_columns
+    from gpuprof.report.run_table import ALL_HEADS
     from gpuprof.results.expectations import load_experiment
 
     ncu = ncu_options_of(flags)
     path = experiments.find_config(config)
     experiment = load_experiment(path, overrides=parse_overrides(flags["overrides"]), arch=options.arch)
+    names = {name for one in experiment.variants for name in (*one.sizes, *one.parameters)}
+    check_names(parse_columns(flags["columns"]), ALL_HEADS, (*experiment.values, *names))
     if ncu is not None:
         require_ncu(experiment, options)
     _keep_killed_run(path, flags)
@@ -217,13 +222,16 @@ def _print(run: Run, flags: Mapping[str, Any], said: Collection[str]) -> None:
     """The table, without the notes that were said already, and the files."""
     from dataclasses import replace
 
+    from gpuprof.report.column_choice import parse_columns
     from gpuprof.report.console import make_console
     from gpuprof.report.exports import write_exports
     from gpuprof.report.run_table import render_run
 
     if not _writes_stdout(flags):
         shown = replace(run, notes=tuple(note for note in run.notes if note not in said))
-        render_run(shown, make_console(), sass=flags["sass"], steps=flags["steps"])
+        render_run(
+            shown, make_console(), sass=flags["sass"], steps=flags["steps"], columns=parse_columns(flags["columns"])
+        )
     write_exports(run, {kind: flags[f"{kind}_file"] for kind in ("json", "csv", "markdown", "html")})
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gpuprof.device.jobs import HostCall, HostScalar
+from gpuprof.errors import CodeLocation
 from gpuprof.isa.machine import Dim3
 
 if TYPE_CHECKING:
@@ -69,6 +70,7 @@ class Launch:
     arguments: tuple[LaunchArgument, ...]
     whole: bool = False
     poison: int = 0xFF
+    unset: tuple[Handle, ...] | None = None  #: buffers of which reads before any store are looked for, where possible
     outputs: tuple[Handle, ...] = ()  #: buffers whose coverage by a sample of blocks is of interest
     reorders: bool = False  #: look whether the result depends on the order of warps, where the device can
 
@@ -108,6 +110,8 @@ class LaunchCounters:
     expected_bytes: Mapping[int, float] = field(default_factory=dict)
     engine: str = ""  #: of the emulator: ``compiled`` or ``numpy``
     engine_note: str = ""  #: why it was not the compiled one
+    #: By the identifier of a buffer of ``Launch.unset``: where bytes were read first that no store had reached
+    unset_reads: Mapping[int, CodeLocation] = field(default_factory=dict)
 
     @property
     def scaled(self) -> bool:

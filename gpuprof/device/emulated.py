@@ -136,7 +136,10 @@ class EmulatedDevice:
         values = [self._argument(argument) for argument in launch.arguments]
         order = self._order_dependence(module, launch) if launch.reorders else None
         watched = tuple((self._address(handle), handle.nbytes) for handle in launch.outputs)
-        options = replace(self._options, poison=launch.poison * 0x01010101, watched=watched)
+        unset = None if launch.unset is None else tuple((self._address(each), each.nbytes) for each in launch.unset)
+        options = replace(self._options, poison=launch.poison * 0x01010101, watched=watched, unset=unset)
+        if unset is not None:
+            options = replace(options, threads=1)  # what was found stays in the process that looked
         report = emulate(
             image,
             self._arena,
@@ -150,6 +153,7 @@ class EmulatedDevice:
         return replace(
             _launch_counters(image, report),
             order=order or "",
+            unset_reads={(launch.unset or ())[at].identifier: place for at, place in report.unset_reads.items()},
             expected_bytes={handle.identifier: count for handle, count in expected},
         )
 

@@ -13,11 +13,13 @@ import socket
 import subprocess
 import sys
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from typing import Any
 
-from gpuprof.errors import LaunchError, LaunchTimeoutError
+from gpuprof import errors
+from gpuprof.errors import ChildLostError, GpuprofError, LaunchError, LaunchTimeoutError
 from gpuprof.system.processes import end_with_parent
 
 #: How much of a dead child's output is kept.
@@ -26,17 +28,28 @@ TAIL_BYTES = 4000
 GOODBYE_SECONDS = 5.0
 
 
-class ChildLostError(LaunchError):
-    """The child died before it answered; the message says how."""
-
-
 @dataclass(frozen=True)
 class Failure:
-    """An exception of the child, for the parent to raise: the class's name, its message, and whether to replace it."""
+    """An exception of the child, for the parent to raise. ``fatal``: the child is to be replaced."""
 
-    kind: str
+    kind: str  #: name of the class in ``gpuprof.errors``
     message: str
     fatal: bool = False
+    attributes: Mapping[str, object] = field(default_factory=dict)  #: what the class keeps beside its message
+
+    @classmethod
+    def of(cls, error: GpuprofError, *, fatal: bool) -> Failure:
+        """What to send of an error."""
+        return cls(type(error).__name__, str(error), fatal, dict(vars(error)))
+
+    def error(self) -> GpuprofError:
+        """The error as it was raised: its class, its message, its attributes."""
+        kind = getattr(errors, self.kind, None)
+        if not (isinstance(kind, type) and issubclass(kind, GpuprofError)):
+            return LaunchError(self.message)
+        error = kind.__new__(kind, self.message)  # a constructor would take other arguments than the message
+        vars(error).update(self.attributes)
+        return error
 
 
 class ChildProcess:

@@ -16,7 +16,7 @@ import numpy as np
 from gpuprof.device.base import Clock, ComparedMemory, Device, Handle, Launch, LaunchCounters, Pointer
 from gpuprof.device.jobs import BufferReference, BufferSpec, Call, FillCall, HostCall, HostScalar, Job, KernelCall
 from gpuprof.device.restoring import FirstContents, keep_first_contents
-from gpuprof.errors import DeviceMemoryError, LaunchError
+from gpuprof.errors import CodeLocation, DeviceMemoryError, LaunchError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,6 +67,7 @@ class Session:
         self._first_contents: dict[str, FirstContents] = {}
         self._can = device.capabilities
         self._poison = POISONS[0]
+        self._finds_unset = False
 
     def prepare(self, job: Job, poison: int) -> None:
         """Give every buffer its first content; outputs and scratch without one are poisoned with ``poison``.
@@ -175,8 +176,33 @@ class Session:
             whole=whole,
             poison=self._poison,
             outputs=outputs,
-            reorders=self._poison == POISONS[0],
+            unset=self._unset(job) if self._finds_unset else None,
+            reorders=self._poison == POISONS[0] and not self._finds_unset,
         )
+
+    def unset_reads(self, job: Job, poison: int) -> tuple[str, ...]:
+        """One more pass over the steps: ``hist: read before it was written (hist.cu:7)``, of buffers with no content.
+
+        The first read of each buffer; nothing on a device that does not know what was stored (a GPU).
+        """
+        spare = [spec for spec in job.buffers if spec.file is None]
+        if not spare or self.device.written_bytes(self.address(job, spare[0].name)) is None:
+            return ()
+        names = {self.address(job, spec.name).identifier: spec.name for spec in spare}
+        self.prepare(job, poison)
+        self._finds_unset = True
+        try:
+            counted = self.run(job)
+        finally:
+            self._finds_unset = False
+        found: dict[str, CodeLocation] = {}
+        for step in counted:
+            for identifier, place in step.counters.unset_reads.items():
+                found.setdefault(names[identifier], place)
+        return tuple(f"{name}: read before it was written ({_source_of(place)})" for name, place in found.items())
+
+    def _unset(self, job: Job) -> tuple[Handle, ...]:
+        return tuple(self.address(job, spec.name) for spec in job.buffers if spec.file is None)
 
     def host_arguments(self, job: Job, call: HostCall) -> tuple[Pointer | HostScalar, ...]:
         """The arguments of a host call with addresses in place of buffer names."""
@@ -346,6 +372,11 @@ class DeviceCopies:
             return None
         self._device.write(handle, array)
         return array, handle
+
+
+def _source_of(place: CodeLocation) -> str:
+    """``hist.cu:7``, or the instruction where the code has no line numbers."""
+    return f"{Path(place.file).name}:{place.line}" if place.file and place.line is not None else str(place)
 
 
 def _bytes(array: NDArray[np.generic]) -> NDArray[np.uint8]:

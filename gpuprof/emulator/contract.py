@@ -468,6 +468,14 @@ class DeviceRuntime(Protocol):
         ...
 
 
+class UnsetReads(Protocol):
+    """Looks for loads of what nobody stored: ``found`` has the first by position of the buffer."""
+
+    found: dict[int, CodeLocation]
+
+    def look(self, lanes: LaneState, instruction: Instruction, offsets: NDArray[np.int64], width: int) -> None: ...
+
+
 class LaunchContext(Protocol):
     """One launch as all its batches see it."""
 
@@ -486,6 +494,7 @@ class LaunchContext(Protocol):
     thread_values: dict[str, Array]
     atomic_lock: Lock
     deadline: float | None  #: by ``time.perf_counter``; above it the numpy engine gives up
+    unset_reads: UnsetReads | None
 
     @property
     def program(self) -> Code: ...

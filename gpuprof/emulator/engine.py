@@ -276,5 +276,6 @@ def _report(
         printed=context.runtime.text,
         engine=engine.name,
         engine_note=engine.note,
+        unset_reads={} if context.unset_reads is None else dict(context.unset_reads.found),
         warnings=doubts(image.arch, (image.program.instructions[index] for index in lines)),
     )

@@ -199,6 +199,8 @@ def why_numpy(context: LaunchContext, image: KernelImage) -> str:
     for name, reason in _NUMPY_ALONE.items():
         if getattr(options, name, None) is not None:
             return reason
+    if context.unset_reads is not None:
+        return "reads of buffers that nothing was stored to are watched"
     if image.system_functions:
         return f"calls of the device runtime ({', '.join(sorted(set(image.system_functions.values())))})"
     return ""

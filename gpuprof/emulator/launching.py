@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpuprof.emulator.memory.constants import ConstantTable, fill_bank
+from gpuprof.emulator.memory.unset_reads import UnsetReads
 from gpuprof.emulator.runtime.syscalls import Runtime
 from gpuprof.emulator.state.launch import DEFAULT_STACK_BYTES, LaunchContext
 from gpuprof.isa.constant_bank import bank_layout
@@ -46,4 +47,5 @@ def open_launch(
         shared_bytes=image.reserved_shared_bytes + image.static_shared_bytes + dynamic_shared_bytes,
         reserved_shared_bytes=image.reserved_shared_bytes,
         local_bytes=local_bytes,
+        unset_reads=None if options.unset is None else UnsetReads(options.unset),
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gpuprof.errors import UsageError
+from gpuprof.errors import CodeLocation, UsageError
 
 if TYPE_CHECKING:
     from gpuprof.emulator.contract import Observer
@@ -52,6 +52,8 @@ class EmulationOptions:
     engine: str = field(default_factory=default_engine)  #: ``compiled``, ``numpy``, or by what suits the launch
     compiled_budget: int | None = None  #: in place of ``budget`` where the compiled engine runs; None: the same
     watched: tuple[tuple[int, int], ...] = ()  #: (address, bytes) of buffers whose coverage by a sample is estimated
+    #: (address, bytes) of buffers of which the first load before any store is looked for; None: nobody looks
+    unset: tuple[tuple[int, int], ...] | None = None
     poison: int = 0xFFFFFFFF  #: word that shared and local memory and unset registers begin with
     observer: Observer | None = None  #: watches every instruction; then one process runs all blocks
     order: Order | None = None  #: of the warps of a block; None: those at the lowest program counter go on together
@@ -81,3 +83,5 @@ class EmulationReport:
     engine_note: str = ""  #: why it was not the compiled one
     #: Of a sample: per watched buffer, the bytes that the whole grid would have stored to, by the classes of blocks.
     expected_bytes: tuple[float, ...] = ()
+    #: By position in ``EmulationOptions.unset``: where bytes were read that no store had reached.
+    unset_reads: Mapping[int, CodeLocation] = field(default_factory=dict)

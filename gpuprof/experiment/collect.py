@@ -8,9 +8,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from gpuprof.errors import ConfigError, ConfigProblem, ExpressionError, UnreadableFileError, UsageError
+from gpuprof.errors import BudgetError, ConfigError, ConfigProblem, ExpressionError, UnreadableFileError, UsageError
 from gpuprof.experiment.document import Document, Path_
-from gpuprof.experiment.expressions import Budget, BudgetError, Evaluator, Expression, parse, unknown
+from gpuprof.experiment.expressions import Budget, Evaluator, Expression, parse, unknown
 from gpuprof.experiment.functions import FUNCTIONS
 from gpuprof.experiment.operators import Value, array_limit
 

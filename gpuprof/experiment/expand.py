@@ -106,6 +106,8 @@ class Expander:
             dropped=dropped,
             arch=self._yaml_arch,
             iters=model.iters,
+            columns=tuple(model.columns),
+            values=references.own_values(model, self.collector, variants, self._values),
             known_races=tuple(tuple(sorted(set(lines))) for lines in model.known_races),
             suppressions=tuple(
                 Suppression(tuple(sorted(set(each.lines))), each.kernel, each.why) for each in model.suppress

@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from gpuprof.errors import ExpressionError
+from gpuprof.errors import BudgetError, ExpressionError, ShapeError
 from gpuprof.experiment.functions import FUNCTIONS, Function
-from gpuprof.experiment.operators import BINARY, MAX_BITS, ShapeError, Value, compare, invert, negate, tidy, truth
+from gpuprof.experiment.operators import BINARY, MAX_BITS, Value, compare, invert, negate, tidy, truth
 
 MAX_LENGTH = 2000
 MAX_DEPTH = 60
@@ -170,10 +170,6 @@ def _checked_call(node: ast.Call, functions: frozenset[str]) -> list[ast.AST]:
     if any(keyword.arg is None for keyword in node.keywords):
         raise ExpressionError("a starred argument is not allowed in an expression")
     return [*node.args, *(keyword.value for keyword in node.keywords)]
-
-
-class BudgetError(ExpressionError):
-    """The expressions of a file compute more than is allowed while it is checked."""
 
 
 @dataclass

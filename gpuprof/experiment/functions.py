@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from gpuprof.errors import ExpressionError
-from gpuprof.experiment.operators import BINARY, Array, ShapeError, Value, check_bytes, negate
+from gpuprof.errors import ExpressionError, ShapeError
+from gpuprof.experiment.operators import BINARY, Array, Value, check_bytes, negate
 
 
 @dataclass(frozen=True)

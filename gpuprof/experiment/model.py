@@ -230,5 +230,7 @@ class Experiment:
     dropped: int = 0
     arch: str | None = None
     iters: int | None = None
+    columns: tuple[str, ...] = ()
+    values: Mapping[str, str] = field(default_factory=dict)  #: name -> expression over values of a result
     known_races: tuple[tuple[int, ...], ...] = ()  #: pairs of lines that ``gpuprof sanitize`` must find
     suppressions: tuple[Suppression, ...] = ()

@@ -16,12 +16,7 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuprof.errors import ExpressionError
-
-
-class ShapeError(ExpressionError):
-    """Shapes that do not fit: wrong whatever the arrays hold."""
-
+from gpuprof.errors import ExpressionError, ShapeError
 
 Array = NDArray[Any]
 Scalar = int | float | bool | str

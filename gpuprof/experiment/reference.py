@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpuprof.errors import ExpressionError
+from gpuprof.errors import ExpressionError, ShapeError
 from gpuprof.experiment.expressions import parse
 from gpuprof.experiment.model import Buffer, Variant
-from gpuprof.experiment.operators import ShapeError, Value
+from gpuprof.experiment.operators import Value
 
 
 def evaluate(variant: Variant, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:

@@ -137,6 +137,7 @@ def expectations(
     """``expect:`` in either of its forms, as a list; names and variants are checked."""
     known = {variant.label for variant in variants}
     declared = {*model.sizes, *(name for v in model.variants.values() for name in (*v.sizes, *v.params))}
+    values = None if values is None else {**values, **dict.fromkeys(model.values, "counted")}
     found: list[Expectation] = []
     for path, name, text in _written(model):
         if name is not None and name.split("/")[0] not in model.variants and not naming.select(variants, name):
@@ -151,6 +152,27 @@ def expectations(
             line = collector.document.line(path)
             found.append(Expectation(text, name, expect.is_gpu_only(parsed, values or {}), line))
     return tuple(found)
+
+
+def own_values(
+    model: ExperimentModel, collector: Collector, variants: Sequence[Variant], values: expect.ValueKinds | None
+) -> dict[str, str]:
+    """``values:`` of the YAML; a name that is taken already and an expression that reads what is not are errors."""
+    declared = {*model.sizes, *(name for v in model.variants.values() for name in (*v.sizes, *v.params))}
+    found: dict[str, str] = {}
+    for name, given in model.values.items():
+        with collector.at(("values", name)):
+            if name in declared or name in (values or {}):
+                collector.add(("values", name), f"'{name}' is the name of a value already; choose another")
+                raise Skip
+            try:
+                parsed = expect.parse_expectation(str(given), values)
+                expect.check(parsed, list(model.variants), declared, values)
+            except ExpressionError as error:
+                collector.add(("values", name), str(error))
+                raise Skip from None
+            found[name] = str(given)
+    return found
 
 
 def _written(model: ExperimentModel) -> list[tuple[Path_, str | None, str]]:

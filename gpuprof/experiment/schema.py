@@ -93,6 +93,10 @@ def _words(value: Any) -> Any:
     return items
 
 
+def _columns(value: Any) -> Any:
+    return [name.strip() for item in _words(value) for name in item.split(",") if name.strip()]
+
+
 def _argument(value: Any) -> Any:
     if value is not None and not isinstance(value, (int, float, str)):
         raise _must_be("a buffer, a size, a parameter, a number, null, or {value: ..., dtype: ...}", value)
@@ -151,6 +155,7 @@ Size = Annotated[Any, BeforeValidator(_size), WithJsonSchema(_or_list(["number",
 Param = Annotated[Any, BeforeValidator(_parameter), WithJsonSchema(_or_list(["number", "string", "boolean"]))]
 Dimensions = Annotated[Any, BeforeValidator(_dimensions), WithJsonSchema(_or_list(["integer", "number", "string"]))]
 Shape = Annotated[Any, BeforeValidator(_shape), WithJsonSchema(_or_list(["integer", "number", "string"]))]
+Columns = Annotated[Any, BeforeValidator(_columns), WithJsonSchema(_STRINGS_SCHEMA)]
 Words = Annotated[Any, BeforeValidator(_words), WithJsonSchema(_STRINGS_SCHEMA)]
 Dtype = Annotated[Any, BeforeValidator(_dtype), WithJsonSchema({"enum": list(DTYPES)})]
 Arch = Annotated[Any, BeforeValidator(_arch), WithJsonSchema({"type": ["string", "number"]})]
@@ -370,6 +375,10 @@ class ExperimentModel(Model):
     include: Words = Field([], description="include folders, relative to this file")
     variants: dict[Label, VariantModel] = Field(description="what is compared, by name", min_length=1)
     expect: Expect = Field([], description="what must hold of the results; `race: [12, 15]` is a race that is known")
+    values: dict[Name, Expr] = Field({}, description="own values: an expression as in `expect`, one number per variant")
+    columns: Columns = Field(
+        [], description="columns of the table: names of values; `+NAME` and `-NAME` change the usual ones"
+    )
     known_races: list[list[int]] = Field([], description="as `race` of `expect`: pairs of lines", exclude=True)
     suppress: list[SuppressionModel] = Field([], description="findings of `gpuprof sanitize` that are known")
 

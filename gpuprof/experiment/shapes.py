@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from gpuprof.errors import ExpressionError
+from gpuprof.errors import ExpressionError, ShapeError
 from gpuprof.experiment.expressions import Evaluator, parse
 from gpuprof.experiment.functions import FUNCTIONS
 from gpuprof.experiment.model import Buffer
-from gpuprof.experiment.operators import Array, ShapeError, Value, array_limit, check_bytes, matmul_shape, tidy
+from gpuprof.experiment.operators import Array, Value, array_limit, check_bytes, matmul_shape, tidy
 from gpuprof.experiment.reference import check_shape
 
 MAX_COMPUTED = 1 << 22  #: elements that a reduction or a sort may go over here: some ten milliseconds

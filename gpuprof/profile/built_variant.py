@@ -8,17 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpuprof.arch.launch_limits import KernelResources, launch_problem
-from gpuprof.device.jobs import (
-    BufferReference,
-    BufferSpec,
-    Call,
-    FillCall,
-    HostCall,
-    HostScalar,
-    Job,
-    KernelCall,
-)
-from gpuprof.errors import UsageError
+from gpuprof.device.jobs import BufferReference, BufferSpec, Call, FillCall, HostCall, HostScalar, Job, KernelCall
+from gpuprof.errors import ArgumentMismatchError
 from gpuprof.experiment.arguments import argument_bytes, check_arguments, fitted, pack_scalar
 from gpuprof.experiment.model import (
     Argument,
@@ -34,10 +25,6 @@ from gpuprof.profile.shared_arrays import input_key
 from gpuprof.toolchain.model import Build, BuildRequest, Resources
 from gpuprof.toolchain.parameter_types import parameter_types
 from gpuprof.toolchain.prelude import has_device_variables
-
-
-class ArgumentMismatchError(UsageError):
-    """The YAML's ``args`` and the kernel's parameters do not agree."""
 
 
 def build_request(variant: Variant, step: KernelStep, arch: str, folder: Path | None = None) -> BuildRequest:

@@ -19,13 +19,13 @@ from pathlib import Path
 from gpuprof.device.clocks import sharing_note
 from gpuprof.device.gpu_lock import GpuLocks
 from gpuprof.device.process import ChildProcess
-from gpuprof.errors import BuildError
+from gpuprof.errors import ArgumentMismatchError, BuildError
 from gpuprof.experiment.model import Experiment, KernelStep, Variant
 from gpuprof.experiment.naming import select_all, without_counterpart
 from gpuprof.profile import result_rows
 from gpuprof.profile.background import in_background
 from gpuprof.profile.building import BuildsEnded, BuildStage, VariantBuilt
-from gpuprof.profile.built_variant import ArgumentMismatchError, BuiltVariant, fingerprint, same_code_key
+from gpuprof.profile.built_variant import BuiltVariant, fingerprint, same_code_key
 from gpuprof.profile.checkpoint import Checkpoint, earlier_results, journal_path, still_holds
 from gpuprof.profile.code_facts import CodeFacts
 from gpuprof.profile.code_reading import CodeRead, CodeReader
@@ -164,6 +164,7 @@ class _Conductor:
             self._reader.close()
         self._finish_unread()
         run = self.snapshot(complete=len(self._final) == len(self._variants))
+        run = self._with_own_values(run)
         run = replace(run, expectations=self._expectations(run))
         run = self._watched(run)
         self._checkpoint.write(run)
@@ -391,6 +392,14 @@ class _Conductor:
         environment = result_rows.with_clocks(run.environment, before, self._clocks, after, self._throttled)
         shared = sharing_note(before, after)
         return replace(run, environment=environment, notes=(*run.notes, *((shared,) if shared else ())))
+
+    def _with_own_values(self, run: Run) -> Run:
+        run = replace(run, columns=self._experiment.columns)
+        if not self._experiment.values:
+            return run
+        from gpuprof.results.expectations import with_own_values
+
+        return replace(run, results=with_own_values(self._experiment, run.results))
 
     def _expectations(self, run: Run) -> tuple[ExpectationOutcome, ...]:
         if not self._experiment.expect:

@@ -16,7 +16,7 @@ from gpuprof.errors import BuildError, GpuprofError
 from gpuprof.experiment.model import Experiment, KernelStep, Variant
 from gpuprof.profile.built_variant import BuiltVariant, build_request
 from gpuprof.profile.shared_arrays import SharedData, shared_bytes
-from gpuprof.sanitizer.findings import Finding, Severity
+from gpuprof.sanitizer.findings import Finding, Severity, Tool
 from gpuprof.toolchain import find_tools
 from gpuprof.toolchain.build import Builder
 from gpuprof.toolchain.model import Build
@@ -94,7 +94,31 @@ def sanitize_experiment(
     finally:
         data.close()
     arch = arch_of(variants[0]) if variants else ""
-    return SanitizedRun(experiment.name, str(experiment.path), arch, tuple(found))
+    return SanitizedRun(experiment.name, str(experiment.path), arch, known_apart(experiment, found))
+
+
+def known_apart(experiment: Experiment, found: Sequence[SanitizedVariant]) -> tuple[SanitizedVariant, ...]:
+    """Findings that the YAML suppresses or expects stand apart; an expected race that no variant has is missing."""
+    races = [each for variant in found for each in variant.findings if each.tool is Tool.RACECHECK]
+    missing = tuple(lines for lines in experiment.known_races if not any(each.lines == lines for each in races))
+
+    def is_known(finding: Finding) -> bool:
+        expected = finding.tool is Tool.RACECHECK and finding.lines in experiment.known_races
+        return expected or any(
+            finding.lines == each.lines and each.kernel in (None, finding.kernel) for each in experiment.suppressions
+        )
+
+    parted = [
+        replace(
+            variant,
+            findings=tuple(each for each in variant.findings if not is_known(each)),
+            suppressed=tuple(each for each in variant.findings if is_known(each)),
+        )
+        for variant in found
+    ]
+    if parted and missing:
+        parted[0] = replace(parted[0], missing=missing)
+    return tuple(parted)
 
 
 def _sanitize_variant(

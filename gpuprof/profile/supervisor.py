@@ -6,7 +6,6 @@ from collections.abc import Callable, Generator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
-from gpuprof import errors
 from gpuprof.device.base import DeviceDescription
 from gpuprof.device.process import ChildProcess, Failure
 from gpuprof.errors import GpuprofError, LaunchError, LaunchTimeoutError
@@ -55,7 +54,7 @@ class DeviceSupervisor:
         answer = self._child.ask(self._open_request, OPEN_SECONDS)
         if isinstance(answer, Failure):
             self.close()
-            raise error_of(answer)
+            raise answer.error()
         assert isinstance(answer, Opened)
         support = self._support()
         if support is not None:
@@ -142,7 +141,7 @@ class DeviceSupervisor:
         if isinstance(answer, Failure):
             if answer.fatal:
                 self._replace()
-            raise error_of(answer)
+            raise answer.error()
         return answer
 
     def take_replaced(self) -> bool:
@@ -153,12 +152,3 @@ class DeviceSupervisor:
     def _replace(self) -> None:
         self._replaced = True
         self.close()
-
-
-def error_of(failure: Failure) -> GpuprofError:
-    """The exception that a worker reported, by its class's name."""
-    kind = getattr(errors, failure.kind, LaunchError)
-    if not (isinstance(kind, type) and issubclass(kind, GpuprofError)):
-        kind = LaunchError
-    error: GpuprofError = kind(failure.message)
-    return error

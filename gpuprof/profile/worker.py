@@ -54,7 +54,7 @@ class Worker:
         try:
             return self._handlers[type(message)](message)
         except GpuprofError as error:
-            return Failure(type(error).__name__, str(error), self._is_lost())
+            return Failure.of(error, fatal=self._is_lost())
         except MemoryError as error:
             return Failure("LaunchError", f"the host ran out of memory: {error}", False)
 
@@ -124,6 +124,8 @@ class Worker:
         if not request.aside:
             self._timed[request.jobs[0].label] = request.jobs[0]
         verification = self._verdict(request, parts, why, digests, missing)
+        if verification.verdict == "differs":
+            verification = replace(verification, read_unset="; ".join(self._unset_reads(request)))
         warned = dict.fromkeys(warning for step in counted for warning in step.counters.warnings)
         verification = replace(verification, notes=(*verification.notes, *warned))
         counters = counters_of(counted, round(seconds, 3))
@@ -149,6 +151,14 @@ class Worker:
         sums = request.sums[seed] if request.sums else {}
         precision = partial(self._precision, job)
         return self._comparer.compare(request, references, outputs, limits, sums, precision, orderings)
+
+    def _unset_reads(self, request: Check) -> tuple[str, ...]:
+        """Where the wrong values may come from: reads of what nobody stored. Looked for only where something differs.
+
+        A further pass of the first job that has any; its buffers then stand as after the check.
+        """
+        found = (self.session.unset_reads(job, request.poison) for job in request.jobs)
+        return next((each for each in found if each), ())
 
     def _precision(self, job: Job, dtype: str) -> Precision | None:
         """What the kernels of a job compute in; None where their machine code cannot be read."""

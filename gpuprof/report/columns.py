@@ -62,6 +62,17 @@ class Head:
     shrink_to: int = 0
     hide: tuple[str, ...] = ()
     omit: tuple[str, ...] = ()
+    key: str = ""  #: the name for ``--columns`` where it is not the title's words
+    wanted: bool = False  #: somebody asked for it
+
+    @property
+    def name(self) -> str:
+        """How ``--columns`` calls it: ``warp_instructions``."""
+        return self.key or self.title.lower().replace(" ", "_").replace("-", "_")
+
+    def asked(self, priority: int) -> Head:
+        """The column as one that somebody asked for: it stays although all its rows are equal."""
+        return replace(self, priority=priority, hide=(), wanted=True)
 
 
 def rows_of(results: tuple[Result, ...]) -> tuple[Row, ...]:
@@ -77,6 +88,10 @@ def status_word(result: Result) -> str:
     return result.verification.verdict
 
 
+#: Rows that a column which says the same in every row is judged by: a variant that did not run has no values.
+_WITH_VALUES = (Status.OK, Status.DIFFERS, Status.UNCHECKED)
+
+
 def draw(heads: tuple[Head, ...], rows: tuple[Row, ...]) -> list[Column]:
     """The columns with their texts; those without any content at all are left out."""
     columns = []
@@ -85,7 +100,9 @@ def draw(heads: tuple[Head, ...], rows: tuple[Row, ...]) -> list[Column]:
         said = set(cells) - {units.NOTHING}
         if said <= set(head.omit) and head.priority < ALWAYS:
             continue
-        silent = said <= set(head.hide) and head.priority < ALWAYS
+        alive = [cell for cell, row in zip(cells, rows, strict=True) if row.result.status in _WITH_VALUES]
+        equal = len(alive) > 1 and len(set(alive)) == 1 and len(said) == 1 and not head.wanted
+        silent = (equal or said <= set(head.hide)) and head.priority < ALWAYS
         priority = 0 if silent else head.priority
         columns.append(Column(head.short, cells, priority, head.right, head.shrink_to, "".join(said) if silent else ""))
     return columns
@@ -152,12 +169,12 @@ VARIANT = Head("variant", "variant", ALWAYS, lambda row: row.result.variant, rig
 STATUS = Head("status", "status", ALWAYS, lambda row: status_word(row.result), right=False, shrink_to=7)
 REGISTERS = Head("registers", "regs", 80, value_text("registers"))
 SPILLS = Head("spill bytes", "spill", 40, value_text("spill_bytes"), hide=("0",))
-STACK = Head("local bytes per thread", "local\nbytes", 42, value_text("stack_bytes"), omit=("0",))
+STACK = Head("local bytes per thread", "local\nbytes", 42, value_text("stack_bytes"), omit=("0",), key="stack_bytes")
 SHARED = Head("shared bytes", "smem", 45, value_text("shared_bytes"), hide=("0",))
 OCCUPANCY = Head("occupancy", "occupancy", 60, _occupancy)
 #: Where a run used several GPUs: on which one a row was timed.
 DEVICE = Head("device", "device", 88, _device, right=False)
-MAX_ABS = Head("max |diff|", "max\n|diff|", 70, value_text("max_abs"))
+MAX_ABS = Head("max |diff|", "max\n|diff|", 70, value_text("max_abs"), key="max_abs")
 
 TIMED: tuple[Head, ...] = (
     VARIANT,
@@ -169,11 +186,17 @@ TIMED: tuple[Head, ...] = (
     OCCUPANCY,
     Head("time", "time", 99, _time),
     Head("interval", "±", 30, _interval),
-    Head("GFLOP/s", "GFLOP/s", 85, value_text("gflops")),
-    Head("GB/s", "GB/s", 75, value_text("gbps")),
-    Head("against baseline", "vs base", 90, _against_baseline),
-    Head("% of peak FLOP/s", "%peak\nflop", 50, _peak("percent_of_peak_flops")),
-    Head("% of peak bytes/s", "%peak\nbytes", 50, _peak("percent_of_peak_bandwidth")),
+    Head("GFLOP/s", "GFLOP/s", 85, value_text("gflops"), key="gflops"),
+    Head("GB/s", "GB/s", 75, value_text("gbps"), key="gbps"),
+    Head("against baseline", "vs base", 90, _against_baseline, key="speedup"),
+    Head("% of peak FLOP/s", "%peak\nflop", 50, _peak("percent_of_peak_flops"), key="percent_of_peak_flops"),
+    Head(
+        "% of peak bytes/s",
+        "%peak\nbytes",
+        50,
+        _peak("percent_of_peak_bandwidth"),
+        key="percent_of_peak_bandwidth",
+    ),
     MAX_ABS,
 )
 
@@ -187,10 +210,13 @@ COUNTED: tuple[Head, ...] = (
     OCCUPANCY,
     Head("warp instructions", "warp\ninstr.", 90, value_text("warp_instructions", "short_count")),
     Head("FFMA share", "FFMA", 75, value_text("ffma_share"), hide=("0%",)),
-    Head("sectors per request", "sectors\n/request", 85, value_text("sectors_per_request")),
+    Head("load sectors per request", "ld\nsect", 86, value_text("load_sectors_per_request")),
+    Head("store sectors per request", "st\nsect", 84, value_text("store_sectors_per_request")),
+    Head("shared load ways", "ld\nways", 83, value_text("shared_load_ways")),
+    Head("shared store ways", "st\nways", 82, value_text("shared_store_ways")),
     Head("local sectors", "local\nsectors", 72, value_text("local_sectors", "short_count"), omit=("0",)),
-    Head("bank-conflict ways", "bank\nways", 82, value_text("bank_conflict_ways")),
     Head("lane efficiency", "lanes\nactive", 78, value_text("lane_efficiency")),
+    Head("lane efficiency pred on", "pred\non", 77, value_text("lane_efficiency_pred_on")),
     MAX_ABS,
     Head("blocks run", "blocks run", 55, _blocks, hide=("all",)),
 )
@@ -201,8 +227,8 @@ COUNTED_BESIDE_TIMES: tuple[Head, ...] = tuple(
 )
 
 SASS: tuple[Head, ...] = (
-    Head("longest FFMA run", "FFMA\nrun", 95, value_text("ffma_longest_run")),
-    Head("FFMA share in the hot loop", "FFMA in\nhot loop", 95, value_text("ffma_share_hot_loop")),
+    Head("longest FFMA run", "FFMA\nrun", 95, value_text("ffma_longest_run"), key="ffma_longest_run"),
+    Head("FFMA share hot loop", "FFMA in\nhot loop", 95, value_text("ffma_share_hot_loop")),
     Head("shared loads per FFMA", "LDS\n/FFMA", 95, value_text("shared_loads_per_ffma")),
     Head("predicated share", "pred-\nicated", 94, value_text("predicated_share")),
 )

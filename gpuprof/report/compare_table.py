@@ -94,31 +94,57 @@ HEADS: tuple[CompareHead, ...] = (
     CompareHead("shared bytes", "smem", 50, _value("shared_bytes")),
     CompareHead("occupancy", "occ.", 65, _value("occupancy")),
     CompareHead("warp instructions", "warp instr.", 80, _value("warp_instructions", "short_count")),
-    CompareHead("sectors per request", "sect/req", 62, _value("sectors_per_request")),
-    CompareHead("bank-conflict ways", "bank ways", 61, _value("bank_conflict_ways")),
+    CompareHead("load sectors per request", "ld sect", 63, _value("load_sectors_per_request")),
+    CompareHead("store sectors per request", "st sect", 62, _value("store_sectors_per_request")),
+    CompareHead("shared load ways", "ld ways", 61, _value("shared_load_ways")),
+    CompareHead("shared store ways", "st ways", 61, _value("shared_store_ways")),
     CompareHead("counters", "counters", 75, _counters),
 )
 
 
-def compare_columns(comparison: Comparison) -> list[Column]:
-    """The columns that have anything to say."""
+def chosen_heads(names: Sequence[str]) -> tuple[CompareHead, ...]:
+    """``HEADS`` as ``--columns`` changes them: ``NAME`` for just these, ``+NAME`` and ``-NAME`` for more and fewer.
+
+    Raises:
+        UsageError: a name that no column and no value has.
+    """
+    from gpuprof.errors import UsageError
+    from gpuprof.results.derived import TABLE, no_value
+
+    by_name = {head.title.replace(" ", "_").replace("-", "_"): head for head in HEADS}
+    values = {entry.name: CompareHead(entry.name, entry.name, 97, _value(entry.name)) for entry in TABLE}
+    heads = list(HEADS) if all(name[0] in "+-" for name in names) else [HEADS[0]]
+    for name in names:
+        head = by_name.get(name.lstrip("+-")) or values.get(name.lstrip("+-"))
+        if head is None:
+            raise UsageError(f"--columns {name}: {no_value(name.lstrip('+-'), sorted({*by_name, *values}))}")
+        heads = [one for one in heads if one is not head or head is HEADS[0]]
+        if not name.startswith("-") and head is not HEADS[0]:
+            heads.append(head)
+    return tuple(heads)
+
+
+def compare_columns(comparison: Comparison, names: Sequence[str] = ()) -> list[Column]:
+    """The columns that have anything to say, of those that ``names`` (``--columns``) chooses."""
     columns = []
-    for head in HEADS:
+    for head in chosen_heads(names):
         cells = tuple(head.text(variant) for variant in comparison.variants)
         if head.priority >= ALWAYS or any(cell != units.NOTHING for cell in cells):
             columns.append(Column(head.short, cells, head.priority, head.right, head.shrink_to))
     return columns
 
 
-def render_comparison(comparison: Comparison, console: Console, violations: Sequence[Violation] = ()) -> None:
-    """Print the comparison, and what ``violations`` failed."""
+def render_comparison(
+    comparison: Comparison, console: Console, violations: Sequence[Violation] = (), columns: Sequence[str] = ()
+) -> None:
+    """Print the comparison, and what ``violations`` failed; ``columns`` are the names of ``--columns``."""
     from rich.text import Text
 
     for title, run in (("before", comparison.before), ("after", comparison.after)):
         console.print(Text(f"{title + ':':8}{run_title(run)}", style="bold"))
     console.print()
     styles = {"verdict": VERDICT_STYLES, "code": {"different": "yellow"}}
-    print_columns(compare_columns(comparison), console, styles)
+    print_columns(compare_columns(comparison, columns), console, styles)
     for style, line in compare_lines(comparison, violations):
         console.print(Text(line, style=style))
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,8 +31,12 @@ COUNTER_NAMES = tuple(
 )
 
 
-def render_counters(run: Run, console: Console, *, lines: bool = False) -> None:
-    """Print every variant's counters, or those of each source line."""
+def render_counters(run: Run, console: Console, *, lines: bool = False, columns: Sequence[str] = ()) -> None:
+    """Print every variant's counters, or those of each source line; ``columns`` (``--columns``) chooses among them.
+
+    Raises:
+        UsageError: ``columns`` has a name that nothing was counted under.
+    """
     from rich.text import Text
 
     for result in run.results:
@@ -42,8 +47,10 @@ def render_counters(run: Run, console: Console, *, lines: bool = False) -> None:
         elif lines:
             _print_lines(counters, console)
         else:
-            print_columns(counter_columns(counters), console)
-            _print_reading(result, counters, console)
+            shown = chosen_counters(counters, {**derived_values(result)}, columns)
+            print_columns(counter_columns(shown), console)
+            if not columns:
+                _print_reading(result, counters, console)
         console.print()
 
 
@@ -63,6 +70,30 @@ def _why_none(result: Result) -> str:
     missing = result.missing
     why = result.reason or missing.get("counters") or missing.get("ncu") or "nothing was counted"
     return f"{status_word(result)}: {why}" if result.status is not Status.OK else why
+
+
+def chosen_counters(counters: Counters, values: Mapping[str, float], names: Sequence[str]) -> Counters:
+    """The counters (and derived values) that ``names`` choose: just these, or with ``+`` and ``-`` more and fewer.
+
+    Raises:
+        UsageError: a name that nothing was counted under.
+    """
+    from gpuprof.errors import UsageError
+    from gpuprof.results.derived import no_value
+
+    if not names:
+        return counters
+    known = {**values, **counters.values}
+    chosen = dict(counters.values) if all(name[0] in "+-" for name in names) else {}
+    for name in names:
+        bare = name.lstrip("+-")
+        if bare not in known:
+            raise UsageError(f"--columns {name}: {no_value(bare, sorted(known))}")
+        if name.startswith("-"):
+            chosen.pop(bare, None)
+        else:
+            chosen[bare] = known[bare]
+    return replace(counters, values=chosen)
 
 
 def counter_columns(counters: Counters) -> list[Column]:

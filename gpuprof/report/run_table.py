@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from gpuprof.report import units
+from gpuprof.report.column_choice import choose
 from gpuprof.report.columns import (
     BUILT,
     COUNTED,
@@ -42,8 +43,16 @@ SHOWN_FASTEST = 3
 SHOWN_FAILURES = 10
 
 
-def render_run(run: Run, console: Console, *, sass: bool = False, steps: bool = False) -> None:
-    """Print the run: fits the console's width, adds the machine-code columns with ``sass``, and each step's line."""
+ALL_HEADS = (*TIMED, *COUNTED, *SASS, DEVICE)
+
+
+def render_run(
+    run: Run, console: Console, *, sass: bool = False, steps: bool = False, columns: Sequence[str] = ()
+) -> None:
+    """Print the run: fits the console's width, adds the machine-code columns with ``sass``, and each step's line.
+
+    ``columns`` are the names of ``--columns``. Raises UsageError for a name that no column has.
+    """
     from rich.text import Text
 
     console.print(Text(f"{run.experiment}: {run.description}" if run.description else run.experiment, style="bold"))
@@ -55,8 +64,9 @@ def render_run(run: Run, console: Console, *, sass: bool = False, steps: bool = 
         named = label_heads(run.results, console.width)
         if VARIANT not in named and len({result.family for result in run.results}) == 1:
             console.print(Text(f"variants of {run.results[0].family}", style="dim"))
-        columns = draw((*named, *heads_for(run, sass=sass)[1:]), rows_of(run.results))
-        print_columns(columns, console, {"status": STATUS_STYLES}, bold)
+        heads = heads_for(run, sass=sass, columns=columns)
+        drawn = draw((*named, *heads[1:]), rows_of(run.results))
+        print_columns(drawn, console, {"status": STATUS_STYLES}, bold)
     rates = ncu_columns(run)
     if rates:
         console.print()
@@ -67,8 +77,17 @@ def render_run(run: Run, console: Console, *, sass: bool = False, steps: bool = 
         console.print(Text(line, style=style))
 
 
-def heads_for(run: Run, *, sass: bool = False) -> tuple[Head, ...]:
-    """The columns for what this run has: times, counters, both, or builds only."""
+def heads_for(run: Run, *, sass: bool = False, columns: Sequence[str] = ()) -> tuple[Head, ...]:
+    """The columns for what this run has (times, counters, both, or builds only), as the YAML and ``columns`` choose.
+
+    The row's name comes first. Raises UsageError for a name in ``columns`` that no column has.
+    """
+    rows = rows_of(run.results)
+    heads = choose(_usual(run, sass=sass), ALL_HEADS, run.columns, rows, strict=False)
+    return choose(heads, ALL_HEADS, columns, rows)
+
+
+def _usual(run: Run, *, sass: bool) -> tuple[Head, ...]:
     timed = any(result.timing is not None for result in run.results)
     counted = any(result.counters is not None or result.ncu is not None for result in run.results)
     if timed:

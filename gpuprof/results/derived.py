@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from gpuprof.isa import ncu_metrics as m
 from gpuprof.isa.machine import WARP_LANES
 from gpuprof.results.model import Counters, Result
+from gpuprof.results.requested import requested_bytes, requested_load_bytes
 
 Compute = Callable[[Result], "float | None"]
 
@@ -32,9 +33,9 @@ class Derived:
 
 
 def derived_values(result: Result) -> dict[str, float]:
-    """Every name of ``TABLE`` that this result has a value for, in the order of the table."""
+    """Every name of ``TABLE`` that this result has a value for, in the table's order, then the YAML's own values."""
     values = ((entry.name, entry.compute(result)) for entry in TABLE)
-    return {name: value for name, value in values if value is not None}
+    return {**{name: value for name, value in values if value is not None}, **result.values}
 
 
 def describe(name: str) -> Derived | None:
@@ -222,6 +223,7 @@ _STORE_REQUESTS = _value(m.requests("st"), m.sass_requests("st"))
 _GLOBAL_SECTORS = _from_counters(global_sectors)
 _LOCAL = _sum(_value(m.sectors(op, "local"), m.sass_sectors(op, "local")) for op in ("ld", "st"))
 _IDEAL_SECTORS = _value(m.GLOBAL_SECTORS_IDEAL)
+_REQUESTED = _from_counters(requested_bytes)
 
 TABLE: tuple[Derived, ...] = (
     Derived("time_us", "us", "measured", "median kernel time", _attribute("timing", "median_us")),
@@ -296,6 +298,23 @@ TABLE: tuple[Derived, ...] = (
         "per global load or store",
         _quotient(_sum((_LOAD_SECTORS, _STORE_SECTORS)), _sum((_LOAD_REQUESTS, _STORE_REQUESTS))),
     ),
+    Derived(
+        "load_bytes_per_request",
+        "ratio",
+        "counted",
+        "bytes fetched per global load request: 32 for each sector",
+        _quotient(_LOAD_SECTORS, _LOAD_REQUESTS, SECTOR_BYTES),
+    ),
+    Derived(
+        "store_bytes_per_request",
+        "ratio",
+        "counted",
+        "bytes written per global store request: 32 for each sector",
+        _quotient(_STORE_SECTORS, _STORE_REQUESTS, SECTOR_BYTES),
+    ),
+    Derived(
+        "requested_bytes", "count", "counted", "bytes that the lanes of global loads and stores ask for", _REQUESTED
+    ),
     Derived("ideal_sectors", "count", "counted", "sectors that the lanes' own bytes would fill", _IDEAL_SECTORS),
     Derived(
         "useful_bytes_percent",
@@ -315,6 +334,13 @@ TABLE: tuple[Derived, ...] = (
         "counted",
         "flop over the bytes of all global sectors (SM to L1, not DRAM)",
         _quotient(_flop, _GLOBAL_SECTORS, 1 / SECTOR_BYTES),
+    ),
+    Derived(
+        "flop_per_requested_byte",
+        "flop/byte",
+        "counted",
+        "flop over the bytes that the lanes of global loads ask for",
+        _quotient(_flop, _from_counters(requested_load_bytes)),
     ),
     Derived("max_abs", "difference", "counted", "largest absolute difference", _attribute("verification", "max_abs")),
     Derived("max_rel", "difference", "counted", "largest relative difference", _attribute("verification", "max_rel")),

@@ -8,6 +8,7 @@ several points where it is a time.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -73,9 +74,10 @@ _HIGHER_IS_BETTER = frozenset({"gflops", "gbps", "speedup"})
 _MEASURED = _LOWER_IS_BETTER | _HIGHER_IS_BETTER | {"noise", "comparison"}
 
 
-def value_kinds() -> Mapping[str, str]:
+def value_kinds(experiment: Experiment | None = None) -> Mapping[str, str]:
     """Every value that an expectation may name, and whether it is ``measured`` or ``counted``."""
-    names = [*TEXTS, *NUMBERS, *(entry.name for entry in derived.TABLE)]
+    own = experiment.values if experiment is not None else ()
+    names = [*TEXTS, *NUMBERS, *(entry.name for entry in derived.TABLE), *own]
     return {name: "measured" if name in _MEASURED else "counted" for name in names}
 
 
@@ -100,12 +102,14 @@ def evaluate_expectations(experiment: Experiment, results: Sequence[Result]) -> 
     """
     outcomes: list[ExpectationOutcome] = []
     for expectation in experiment.expect:
-        outcomes.extend(_outcomes(expectation, results))
+        outcomes.extend(_outcomes(expectation, results, value_kinds(experiment)))
     return tuple(outcomes)
 
 
-def _outcomes(expectation: Expectation, results: Sequence[Result]) -> list[ExpectationOutcome]:
-    parsed = parse_expectation(expectation.expression, value_kinds())
+def _outcomes(
+    expectation: Expectation, results: Sequence[Result], kinds: Mapping[str, str]
+) -> list[ExpectationOutcome]:
+    parsed = parse_expectation(expectation.expression, kinds)
     name = expectation.variant
     if name is None and not parsed.is_of_one_result:
         return [_outcome(parsed, None, None, results)]
@@ -116,16 +120,9 @@ def _outcomes(expectation: Expectation, results: Sequence[Result]) -> list[Expec
 
 
 def _outcome(parsed: Parsed, result: Result | None, label: str | None, results: Sequence[Result]) -> ExpectationOutcome:
-    scope: dict[str, Value] = {}
-    if result is not None:
-        scope |= {**result.sizes, **result.parameters}
     try:
-        for placeholder, lookup in parsed.lookups.items():
-            scope[placeholder] = _value(lookup, result, results)
-        absent = sorted(parsed.own_names - scope.keys())
-        if absent:
-            raise _Missing(f"has no {', '.join(absent)}")
-        held = truth(parsed.expression.evaluate(scope, EXPECT_FUNCTIONS))
+        value, scope = _evaluate(parsed, result, results)
+        held = truth(value)
     except _Missing as missing:
         return ExpectationOutcome(parsed.text, label, missing.held, missing.detail)
     except ExpressionError as error:
@@ -133,6 +130,19 @@ def _outcome(parsed: Parsed, result: Result | None, label: str | None, results: 
     shown = {str(lookup): scope[placeholder] for placeholder, lookup in parsed.lookups.items()}
     detail = ", ".join(f"{name} is {_shown(value)}" for name, value in shown.items())
     return ExpectationOutcome(parsed.text, label, held, detail)
+
+
+def _evaluate(parsed: Parsed, result: Result | None, results: Sequence[Result]) -> tuple[Value, Mapping[str, Value]]:
+    """The expression's value, and what its names stood for; raises _Missing and ExpressionError."""
+    scope: dict[str, Value] = {}
+    if result is not None:
+        scope |= {**result.sizes, **result.parameters}
+    for placeholder, lookup in parsed.lookups.items():
+        scope[placeholder] = _value(lookup, result, results)
+    absent = sorted(parsed.own_names - scope.keys())
+    if absent:
+        raise _Missing(f"has no {', '.join(absent)}")
+    return parsed.expression.evaluate(scope, EXPECT_FUNCTIONS), scope
 
 
 def _shown(value: Value) -> str:
@@ -184,7 +194,26 @@ def read_value(name: str, result: Result) -> float | int | str | None:
     if reader is not None:
         return reader(result)
     entry = derived.describe(name)
-    return None if entry is None else entry.compute(result)
+    return result.values.get(name) if entry is None else entry.compute(result)
+
+
+def with_own_values(experiment: Experiment, results: Sequence[Result]) -> tuple[Result, ...]:
+    """The results with the YAML's own values; one that cannot be computed is missing, with its reason."""
+    for name, text in experiment.values.items():
+        parsed = parse_expectation(text, value_kinds(experiment))
+        results = [_with_value(name, parsed, result, results) for result in results]
+    return tuple(results)
+
+
+def _with_value(name: str, parsed: Parsed, result: Result, results: Sequence[Result]) -> Result:
+    try:
+        value = _evaluate(parsed, result, results)[0]
+    except (_Missing, ExpressionError) as error:
+        detail = error.detail if isinstance(error, _Missing) else str(error)
+        return replace(result, missing={**result.missing, name: detail})
+    if isinstance(value, str):
+        return replace(result, missing={**result.missing, name: f"`{parsed.text}` is no number"})
+    return replace(result, values={**result.values, name: float(value)})
 
 
 def _counter(name: str, result: Result) -> float | int | None:

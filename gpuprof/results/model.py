@@ -194,6 +194,7 @@ class Verification:
     output_sha256: Mapping[str, str] = field(default_factory=dict)
     never_written: int = 0
     where_unwritten: str = ""
+    read_unset: str = ""  #: of a wrong output: buffers that were read before anything was stored to them, and where
     notes: tuple[str, ...] = ()  #: what the check cannot see: a tolerance wider than a term
 
 
@@ -220,6 +221,7 @@ class Result:
     ncu: Counters | None = None  #: when both devices counted
     verification: Verification | None = None
     modelled: Mapping[str, Number] = field(default_factory=dict)
+    values: Mapping[str, Number] = field(default_factory=dict)  #: the YAML's own, by name
     work_flop: float | None = None
     work_bytes: float | None = None
     missing: Mapping[str, str] = field(default_factory=dict)
@@ -255,6 +257,7 @@ class Run:
     complete: bool = True
     expectations: tuple[ExpectationOutcome, ...] = ()
     notes: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()  #: the YAML's: which columns its table shows
     identifier: str = ""
     schema_version: int = SCHEMA_VERSION
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gpuprof.arch import DEFAULT_ARCH
-from gpuprof.errors import BuildError
+from gpuprof.errors import BuildError, MissingLibraryError
 from gpuprof.toolchain import manifest, nvcc
 from gpuprof.toolchain.cache import Cache, open_cache
 from gpuprof.toolchain.compile import SHARED_LIBRARY, Compiler, unit_key
@@ -28,10 +28,6 @@ _WHEELS = {
     "curand": "nvidia-curand",
     "cudnn": "nvidia-cudnn-cu13",
 }
-
-
-class MissingLibraryError(BuildError):
-    """A library that a host function links with is not on this machine."""
 
 
 def is_missing_library(error: BuildError) -> bool:

@@ -14,11 +14,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from gpuprof.errors import ProfilerError
+from gpuprof.errors import ProfilerError, ProfilerUnavailableError
 from gpuprof.system.cleanup import shared_cleaner, temporary_folder
 from gpuprof.system.processes import kill_group
 from gpuprof.toolchain.ncu_csv import MAXIMUM_CHARACTERS, NcuLaunch, NcuRule, parse_ncu_csv, parse_ncu_rules
-from gpuprof.toolchain.ncu_errors import ProfilerUnavailableError, explain, failure, near_names, unknown_metrics
+from gpuprof.toolchain.ncu_errors import explain, failure, near_names, unknown_metrics
 from gpuprof.toolchain.tools import Tool
 
 #: Seconds for one start of ncu: it replays a launch up to some fifty times and saves its buffers between.

@@ -7,13 +7,9 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gpuprof.errors import ProfilerError
+from gpuprof.errors import ProfilerError, ProfilerUnavailableError
 
 EMULATOR_HINT = "the emulator's counters need none of this: `gpuprof counters` without --ncu"
-
-
-class ProfilerUnavailableError(ProfilerError):
-    """ncu cannot work on this machine or as asked, whatever it is started around: to try again is in vain."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from gpuprof.device.process import ChildLostError, ChildProcess
-from gpuprof.errors import LaunchTimeoutError
+from gpuprof.device.process import ChildProcess
+from gpuprof.errors import ChildLostError, LaunchTimeoutError
 
 HERE = Path(__file__).parent
 

@@ -7,11 +7,10 @@ import time
 import numpy as np
 import pytest
 
-from gpuprof.errors import ExpressionError
+from gpuprof.errors import ExpressionError, ShapeError
 from gpuprof.experiment.expressions import parse
 from gpuprof.experiment.functions import FUNCTIONS
 from gpuprof.experiment.model import Buffer, Fill
-from gpuprof.experiment.operators import ShapeError
 from gpuprof.experiment.shapes import ShapeEvaluator, check_shapes
 
 ARRAYS = {"A": np.ones((3, 4)), "B": np.ones((4, 2)), "v": np.ones(4), "n": np.ones(6, dtype=int)}

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from gpuprof.device.jobs import BufferReference, KernelCall
-from gpuprof.errors import UsageError
+from gpuprof.errors import ArgumentMismatchError, UsageError
 from gpuprof.experiment.model import Argument, BufferArgument, KernelStep, Reference, ScalarArgument, Variant, Work
 from gpuprof.isa.constant_bank import Parameter
-from gpuprof.profile.built_variant import ArgumentMismatchError, BuiltVariant
+from gpuprof.profile.built_variant import BuiltVariant
 from gpuprof.profile.setup import check_launches
 from gpuprof.toolchain.model import Build, BuildRequest, Resources
 

@@ -141,9 +141,12 @@ class GlobalPlace:
             low, high = int(np.min(offsets)), int(np.max(offsets))
             bits = int(_OR.reduce(offsets.reshape(-1)))
         start, end = self._last
-        if low >= start and high + self.width <= end and not bits & (self.width - 1):
-            return offsets
-        return self._check(lanes, addresses, offsets)
+        if low < start or high + self.width > end or bits & (self.width - 1):
+            offsets = self._check(lanes, addresses, offsets)
+        unset = lanes.launch.unset_reads
+        if unset is not None and self.verb != "write":
+            unset.look(lanes, self.instruction, offsets, self.width)
+        return offsets
 
     def holds(self, low: int, high: int) -> bool:
         """Whether accesses from ``low`` to ``high`` lie in the buffer that was used last."""

@@ -83,7 +83,7 @@ class GlobalSite:
 
     def enter(self, lanes: LaneState, addresses: Array) -> Int64:
         """Arena offsets of the enabled lanes; raises MemoryFaultError."""
-        if addresses.size > _SMALL or lanes.mask.size != 1:
+        if addresses.size > _SMALL or lanes.mask.size != 1 or lanes.launch.unset_reads is not None:
             checked = self._place.offsets(lanes, addresses)
             self._count.count(lanes, checked)
             return checked

@@ -16,7 +16,7 @@ from gpuprof.isa.machine import Dim3
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.contract import Code, Constants, DeviceRuntime, GlobalMemory, LaneState
+    from gpuprof.emulator.contract import Code, Constants, DeviceRuntime, GlobalMemory, LaneState, UnsetReads
     from gpuprof.emulator.options import EmulationOptions
 
     Array = NDArray[Any]
@@ -46,6 +46,7 @@ class LaunchContext:
     local_bytes: int  #: of a thread
     code_base: int = CODE_BASE
     atomic_lock: Lock = field(default_factory=Lock)
+    unset_reads: UnsetReads | None = None
 
     def __post_init__(self) -> None:
         self.threads = self.block[0] * self.block[1] * self.block[2]

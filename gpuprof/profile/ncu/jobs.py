@@ -14,12 +14,11 @@ from pathlib import Path
 
 from gpuprof.device.jobs import Job, KernelCall
 from gpuprof.device.launcher import jobs_ended, launcher_command, write_spec
-from gpuprof.errors import ProfilerError
+from gpuprof.errors import ProfilerError, ProfilerUnavailableError
 from gpuprof.isa.ncu_metrics import TIME
 from gpuprof.system.cleanup import temporary_folder
 from gpuprof.toolchain import ncu
 from gpuprof.toolchain.ncu_csv import NcuLaunch
-from gpuprof.toolchain.ncu_errors import ProfilerUnavailableError
 from gpuprof.toolchain.tools import Tool
 
 #: Variants in one process at most: what is lost when ncu hangs, and the size of its output, stay bounded.

@@ -264,7 +264,8 @@ def explain(verification: Verification) -> str | None:
     """One line for the table about what differs; None when nothing does."""
     if verification.verdict != "differs":
         return None
-    parts = [verification.where_unwritten] if verification.never_written else []
+    parts = [verification.read_unset] if verification.read_unset else []
+    parts += [verification.where_unwritten] if verification.never_written else []
     first, others = verification.first_difference, verification.wrong - verification.never_written
     if first is not None and others:
         index = ", ".join(str(i) for i in first.index)
