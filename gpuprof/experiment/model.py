@@ -152,9 +152,14 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Reference:
-    """What outputs are compared with: numpy expressions by output, another variant's outputs, or nothing."""
+    """What outputs are compared with: numpy expressions by output, another variant's outputs, or nothing.
+
+    ``where`` are conditions by output over the flat index ``i`` and all that expressions read: elements for which one
+    does not hold are not compared.
+    """
 
     expressions: Mapping[str, str] = field(default_factory=dict)
+    where: Mapping[str, str] = field(default_factory=dict)
     variant: str | None = None
 
     @property

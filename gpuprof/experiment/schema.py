@@ -365,7 +365,8 @@ class ExperimentModel(Model):
     reference: ReferenceValue | None = Field(
         None,
         description="per output an expression over buffers and sizes, `let: {name: expression}` for parts that several "
-        "use; or the name of a variant",
+        "use, `{value: expression, where: condition}` to compare the elements `i` for which it holds; "
+        "or the name of a variant",
     )
     tolerance: ToleranceModel | None = Field(None, description="how far an output may be from the reference")
     work: WorkModel | None = Field(None, description="what a pass does, for GFLOP/s and GB/s")

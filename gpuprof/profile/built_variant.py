@@ -146,7 +146,12 @@ def fingerprint(built: BuiltVariant, device_key: str, settings: Sequence[object]
     parts += [f"{name}={_file_digest(path)}" for name, path in sorted(built.libraries.items())]
     parts += [f"{name}={input_key(buffer, 0)}" for name, buffer in sorted(variant.buffers.items())]
     parts += [_shape_of(step) for step in variant.steps]
-    parts += [sorted(variant.reference.expressions.items()), variant.reference.variant, variant.tolerance]
+    parts += [
+        sorted(variant.reference.expressions.items()),
+        sorted(variant.reference.where.items()),
+        variant.reference.variant,
+        variant.tolerance,
+    ]
     parts += [variant.iters, variant.work]
     return hashlib.sha256("|".join(str(part) for part in parts).encode()).hexdigest()
 

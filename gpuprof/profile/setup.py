@@ -16,7 +16,7 @@ from gpuprof.experiment.limits import launch_mistakes
 from gpuprof.experiment.model import Experiment, Variant
 from gpuprof.experiment.naming import select_all, unpaired_note
 from gpuprof.profile.messages import Open
-from gpuprof.profile.options import RunOptions
+from gpuprof.profile.options import RunOptions, row_settings
 from gpuprof.profile.peaks import Peaks, peaks_of
 from gpuprof.profile.result_rows import environment_of
 from gpuprof.profile.selection import with_references
@@ -79,7 +79,7 @@ class Setup:
             else ()
         )
         timing = (options.timing,) if self.devices.kind == "gpu" else ()
-        return (options.seeds, *emulation, *timing)
+        return (*row_settings(options), *emulation, *timing)
 
     def lanes(self, variants: int) -> tuple[str, ...]:
         """A device name for each lane. The emulator runs variants side by side: its Python holds one core per process.
