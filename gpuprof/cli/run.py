@@ -11,30 +11,36 @@ import click
 
 from gpuprof.cli.export_options import columns_option, sort_option
 from gpuprof.cli.ncu_options import ncu_options, ncu_options_of
+from gpuprof.cli.option_groups import GroupedCommand, field_options, field_values, heading
+from gpuprof.profile.options import RunOptions, TimingOptions
 
 if TYPE_CHECKING:
     from gpuprof.device.process import ChildProcess
-    from gpuprof.profile.options import RunOptions
     from gpuprof.results.model import Run
 
 _FILE = click.Path(dir_okay=False, allow_dash=True)
 
 
-@click.command("run", context_settings={"show_default": True})
+@click.command("run", cls=GroupedCommand, context_settings={"show_default": True})
 @click.argument("config")
+@heading("What to run")
 @click.option(
     "--set", "overrides", multiple=True, metavar="NAME=VALUE", help="Replace a size or parameter of the YAML."
 )
 @click.option("--variant", "variants", multiple=True, metavar="LABEL", help="Only these: label, family or pattern.")
 @click.option("--arch", metavar="ARCH", help="sm_89, 8.9, 89, native ...  [default: the GPU's, else sm_89]")
 @click.option("--device", metavar="DEVICE", help="emulated, none, gpu, gpu:0,gpu:1  [default: a GPU if there is one]")
-@click.option("--iters", type=click.IntRange(1), help="Samples per variant  [default: the YAML's, else by noise]")
+@field_options(RunOptions, title="What to run")
+@heading("Timing")
 @click.option("--warm", is_flag=True, help="Time back to back instead of with a flushed L2 (cold).")
-@click.option("--batch", type=click.IntRange(1), default=1, help="Launches per sample, for kernels under 10 us.")
-@click.option("--min-time", type=click.FloatRange(0), default=0.1, help="Minimum seconds of kernel time per variant.")
 @click.option("--max-noise", type=click.FloatRange(0), default=0.5, help="Relative standard deviation, in percent.")
-@click.option("--timeout", type=click.FloatRange(0), default=15.0, help="Seconds of timing per variant at most.")
-@click.option("--seeds", type=click.IntRange(1), default=1, help="Number of random input seeds to check.")
+@field_options(TimingOptions, title="Timing")
+@click.option("--no-lock", is_flag=True, help="Time although another gpuprof run is using the GPU.")
+@click.option("--no-overlap", is_flag=True, help="Time only after all builds have ended.")
+@heading("Checks")
+@field_options(RunOptions, title="Checks")
+@click.option("--check", is_flag=True, help="Exit with 1 when an expectation of the YAML does not hold.")
+@heading("Output")
 @click.option("--json", "json_file", type=_FILE, metavar="FILE", help="Write the run as JSON, updated after each row.")
 @click.option("--csv", "csv_file", type=_FILE, metavar="FILE", help="Write the table as CSV.")
 @click.option("--markdown", "markdown_file", type=_FILE, metavar="FILE", help="Write the table as Markdown.")
@@ -43,23 +49,16 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
 @columns_option
 @click.option("--sass", is_flag=True, help="Add columns of machine-code facts.")
 @click.option("--steps", is_flag=True, help="Show each step of variants that have several.")
-@ncu_options
-@click.option("--check", is_flag=True, help="Exit with 1 when an expectation of the YAML does not hold.")
-@click.option("--no-lock", is_flag=True, help="Time although another gpuprof run is using the GPU.")
-@click.option("--resume", is_flag=True, help="Keep the rows of the last run that still hold; run the rest.")
-@click.option("--no-overlap", is_flag=True, help="Time only after all builds have ended.")
+@field_options(RunOptions, title="Output")
 @click.option("--no-history", is_flag=True, help="Do not store the run.")
 @click.option("--history", type=click.Path(dir_okay=False), metavar="FILE", help="Store the run in this database.")
-@click.option("--save-outputs", type=click.Path(file_okay=False), metavar="DIR", help="Write every output as .npy.")
+@heading("Nsight Compute")
+@ncu_options
+@heading("Build")
+@field_options(RunOptions, title="Build")
+@heading("Emulator")
 @click.option("--emulate-budget", metavar="N", help="Thread instructions per emulated launch, or 'all'  [default: 1e8]")
-@click.option("--emulate-limit", type=click.IntRange(1), help="Instruction limit per warp (endless-loop guard).")
-@click.option(
-    "--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="CUDA toolkit directory."
-)
-@click.option("--ccbin", metavar="PROGRAM", help="Host compiler for nvcc.")
-@click.option("--jobs", type=click.IntRange(1), help="nvcc processes at once  [default: CPU count]")
-@click.option("--build-timeout", type=click.FloatRange(0), default=300.0, help="Seconds per nvcc process.")
-@click.option("--launch-timeout", type=click.FloatRange(0), help="Seconds per launch  [default: 30; emulated 600]")
+@field_options(RunOptions, title="Emulator")
 def command(config: str, **flags: Any) -> None:
     """Build every variant of CONFIG, check it, time it, and print one table.
 
@@ -112,37 +111,25 @@ def _options(flags: Mapping[str, Any]) -> RunOptions:
 
     from gpuprof.arch.spelling import parse_arch
     from gpuprof.device.choice import parse_devices
-    from gpuprof.profile.options import EMULATE_LIMIT, RunOptions, TimingOptions
 
     timing = TimingOptions(
         protocol="warm" if flags["warm"] else "cold",
-        batch=flags["batch"],
-        iters=flags["iters"],
-        min_time=flags["min_time"],
         max_noise=flags["max_noise"] / 100,
-        timeout=flags["timeout"],
+        **field_values(TimingOptions, flags),
     )
-    json_file, save = flags["json_file"], flags["save_outputs"]
+    json_file = flags["json_file"]
     return RunOptions(
         arch=parse_arch(flags["arch"]) if flags["arch"] else None,
         devices=parse_devices(flags["device"]) if flags["device"] else (),
         timing=timing,
-        seeds=flags["seeds"],
-        jobs=flags["jobs"],
-        cuda_home=flags["cuda_home"],
-        ccbin=flags["ccbin"],
-        build_timeout=flags["build_timeout"],
-        launch_timeout=flags["launch_timeout"],
         overlap=not flags["no_overlap"],
         lock=not flags["no_lock"],
         variants=flags["variants"],
         json=Path(json_file) if json_file not in (None, "-") else None,
-        resume=flags["resume"],
-        save_outputs=Path(save) if save else None,
         emulate_budget=parse_budget(flags["emulate_budget"]),
-        emulate_limit=flags["emulate_limit"] or EMULATE_LIMIT,
         ncu=bool(flags["ncu_sets"] or flags["ncu_sections"] or flags["ncu_report"]),
         command=("gpuprof", *sys.argv[1:]),
+        **field_values(RunOptions, flags),
     )
 
 

@@ -1,9 +1,10 @@
-"""What the flags of ``gpuprof run`` mean, as typed values."""
+"""What the flags of ``gpuprof run`` mean, as typed values; a field made by ``option`` is a flag of its name."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
+from typing import Any
 
 from gpuprof.device.jobs import TimingProtocol
 
@@ -17,16 +18,39 @@ GPU_LAUNCH_TIMEOUT = 30.0
 EMULATED_LAUNCH_TIMEOUT = 600.0
 
 
+def option(
+    default: Any,
+    heading: str,
+    text: str,
+    *,
+    minimum: float | None = None,
+    metavar: str = "",
+    changes_rows: bool = False,
+) -> Any:
+    """A field that ``gpuprof run`` offers as an option under ``heading``, with ``text`` as its help.
+
+    The option's type is the field's; a bool is a flag, a Path a file or folder, a number at least ``minimum``.
+    Where it ``changes_rows``, ``--resume`` keeps no row of another value.
+    """
+    metadata = {"heading": heading, "help": text, "minimum": minimum, "metavar": metavar, "changes_rows": changes_rows}
+    return field(default=default, metadata=metadata)
+
+
+def row_settings(options: RunOptions) -> tuple[object, ...]:
+    """The values of the options that were declared to change rows."""
+    return tuple(getattr(options, kind.name) for kind in fields(options) if kind.metadata.get("changes_rows"))
+
+
 @dataclass(frozen=True)
 class TimingOptions:
     """How kernels are timed. ``iters`` fixes the number of samples; None leaves it to the stopping rule."""
 
     protocol: TimingProtocol = "cold"  #: ``cold`` or ``warm``
-    batch: int = 1  #: launches per sample
-    iters: int | None = None
-    min_time: float = 0.1  #: seconds of sampled kernel time before noise may stop a variant
+    batch: int = option(1, "Timing", "Launches per sample, for kernels under 10 us.", minimum=1)
+    iters: int | None = option(None, "Timing", "Samples per variant  [default: the YAML's, else by noise]", minimum=1)
+    min_time: float = option(0.1, "Timing", "Minimum seconds of kernel time per variant.", minimum=0)
     max_noise: float = 0.005  #: relative standard deviation that is good enough
-    timeout: float = 15.0  #: seconds of wall time after which a variant has had its share
+    timeout: float = option(15.0, "Timing", "Seconds of timing per variant at most.", minimum=0)
 
 
 @dataclass(frozen=True)
@@ -36,19 +60,21 @@ class RunOptions:
     arch: str | None = None
     devices: tuple[str, ...] = ()  #: ``emulated``, ``none``, ``gpu``, ``gpu:N``; empty: a GPU if there is one
     timing: TimingOptions = field(default_factory=TimingOptions)
-    seeds: int = 1
-    jobs: int | None = None
-    cuda_home: Path | None = None
-    ccbin: str | None = None
-    build_timeout: float = 300.0
-    launch_timeout: float | None = None
+    seeds: int = option(1, "Checks", "Number of random input seeds to check.", minimum=1, changes_rows=True)
+    jobs: int | None = option(None, "Build", "nvcc processes at once  [default: CPU count]", minimum=1)
+    cuda_home: Path | None = option(None, "Build", "CUDA toolkit directory.", metavar="DIR")
+    ccbin: str | None = option(None, "Build", "Host compiler for nvcc.", metavar="PROGRAM")
+    build_timeout: float = option(300.0, "Build", "Seconds per nvcc process.", minimum=0)
+    launch_timeout: float | None = option(None, "Checks", "Seconds per launch  [default: 30; emulated 600]", minimum=0)
     overlap: bool = True
     lock: bool = True  #: wait for other gpuprof runs on the same GPU
     variants: tuple[str, ...] = ()  #: labels, families or shell patterns; empty: all
     json: Path | None = None  #: written as rows end, at most every half second
-    resume: bool = False
-    save_outputs: Path | None = None
+    resume: bool = option(False, "What to run", "Keep the rows of the last run that still hold; run the rest.")
+    save_outputs: Path | None = option(None, "Output", "Write every output as .npy.", metavar="DIR")
     emulate_budget: int | None = EMULATE_BUDGET
-    emulate_limit: int = EMULATE_LIMIT
+    emulate_limit: int = option(
+        EMULATE_LIMIT, "Emulator", "Instruction limit per warp (endless-loop guard).", minimum=1, metavar="N"
+    )
     ncu: bool = False
     command: tuple[str, ...] = ()

@@ -16,7 +16,7 @@ from gpuprof.experiment.limits import launch_mistakes
 from gpuprof.experiment.model import Experiment, Variant
 from gpuprof.experiment.naming import select_all, unpaired_note
 from gpuprof.profile.messages import Open
-from gpuprof.profile.options import RunOptions
+from gpuprof.profile.options import RunOptions, row_settings
 from gpuprof.profile.peaks import Peaks, peaks_of
 from gpuprof.profile.result_rows import environment_of
 from gpuprof.profile.selection import with_references
@@ -75,7 +75,7 @@ class Setup:
         """The options that change what a row says."""
         emulation = (options.emulate_budget, options.emulate_limit) if self.devices.kind == "emulated" else ()
         timing = (options.timing,) if self.devices.kind == "gpu" else ()
-        return (options.seeds, *emulation, *timing)
+        return (*row_settings(options), *emulation, *timing)
 
     def lanes(self, variants: int) -> tuple[str, ...]:
         """A device name for each lane. The emulator runs variants side by side: its Python holds one core per process.
