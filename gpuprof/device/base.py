@@ -247,6 +247,10 @@ class Device(Protocol):
         """Set every byte of a buffer that holds nothing: on a device that knows what was stored, none of it is."""
         ...
 
+    def set_variable(self, cubin: Path, symbol: str, content: Handle) -> None:
+        """Copy all of ``content`` to the variable ``symbol`` (mangled) of a cubin, for the launches that follow."""
+        ...
+
     def launch(self, launch: Launch) -> LaunchCounters | None:
         """Run it to its end. Counters on a device that counts, else None."""
         ...

@@ -13,14 +13,16 @@ from gpuprof.experiment.model import Buffer
 from gpuprof.experiment.points import Point
 
 KEY = "let"
+#: Keys of an output of which only a part is compared.
+VALUE, WHERE = "value", "where"
 #: Parts of parts grow fast; what an expression may become.
 MAX_CHARACTERS = 20_000
 
 
 def with_parts(
     reference: Mapping[str, Any], path: Path_, point: Point, buffers: Mapping[str, Buffer], collector: Collector
-) -> dict[str, Any]:
-    """The reference without its ``let``, each part in parentheses in place of its name. A part may use those before.
+) -> tuple[dict[str, Any], dict[str, str]]:
+    """Values and conditions by output, each part of ``let`` in place of its name. A part may use those before.
 
     Mistakes go to the collector; an output whose expression has one is left out.
     """
@@ -35,15 +37,20 @@ def with_parts(
             collector.known(place, collector.expression(place, text), [*buffers, *point.scope, *parts], {})
             parts[name] = _inserted(place, text, parts, collector)
     outputs: dict[str, Any] = {}
+    where: dict[str, str] = {}
     for output, text in reference.items():
         if output == KEY and isinstance(given, dict):
             continue
-        if isinstance(text, dict):
-            collector.add((*path, output), "expected an expression, got a mapping (only `let` holds one)")
+        if isinstance(text, dict) and set(text) != {VALUE, WHERE}:
+            message = f"expected an expression, or {{{VALUE}: expression, {WHERE}: condition}} for a part of the output"
+            collector.add((*path, output), message)
             continue
         with collector.at((*path, output)):
+            if isinstance(text, dict):
+                where[output] = _inserted((*path, output, WHERE), text[WHERE], parts, collector)
+                text = text[VALUE]
             outputs[output] = _inserted((*path, output), text, parts, collector) if parts else text
-    return outputs
+    return outputs, where
 
 
 def _inserted(path: Path_, text: Any, parts: Mapping[str, str], collector: Collector) -> str:

@@ -53,6 +53,7 @@ class Buffer:
     scratch: bool = False
     order: ElementOrder = "kept"
     count: str | None = None
+    symbol: bool = False  #: what a ``__constant__`` or ``__device__`` variable of this name holds
 
     @property
     def elements(self) -> int:
@@ -152,9 +153,14 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Reference:
-    """What outputs are compared with: numpy expressions by output, another variant's outputs, or nothing."""
+    """What outputs are compared with: numpy expressions by output, another variant's outputs, or nothing.
+
+    ``where`` are conditions by output over the flat index ``i`` and all that expressions read: elements for which one
+    does not hold are not compared.
+    """
 
     expressions: Mapping[str, str] = field(default_factory=dict)
+    where: Mapping[str, str] = field(default_factory=dict)
     variant: str | None = None
 
     @property

@@ -27,8 +27,33 @@ def evaluate(variant: Variant, inputs: Mapping[str, NDArray[Any]]) -> dict[str, 
     }
 
 
+def parts(variant: Variant, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.bool_]]:
+    """Per output of which only a part is compared: where its condition holds, in the output's shape.
+
+    Raises ExpressionError, also for a condition that holds nowhere.
+    """
+    found = {}
+    for name, text in variant.reference.where.items():
+        output = variant.buffers[name]
+        index = np.arange(output.elements, dtype=np.int64).reshape(output.shape)
+        expression = parse(text)
+        scope: dict[str, Value] = {**variant.sizes, **variant.parameters, "i": index}
+        scope |= {each: inputs[each] for each in expression.names if each in inputs}
+        value = np.asarray(expression.evaluate(scope))
+        if value.dtype.kind not in "bi":
+            raise ExpressionError(f"`{text}`: is no condition; compare with ==, < and the like")
+        mask = np.ascontiguousarray(_shaped(value.astype(bool), output, text))
+        if not mask.any():
+            raise ExpressionError(f"`{text}`: holds for no element of {name}, so that nothing would be compared")
+        found[name] = mask
+    return found
+
+
 def _evaluated(variant: Variant, output: Buffer, text: str, inputs: Mapping[str, NDArray[Any]]) -> NDArray[Any]:
     expression = parse(text)
+    alone = inputs.get(text.strip())
+    if alone is not None and alone.dtype == np.uint64 and output.dtype == "uint64":
+        return _shaped(np.asarray(alone), output, text)  # expressions are over int64, which its values may leave
     scope: dict[str, Value] = {**variant.sizes, **variant.parameters}
     scope |= {name: inputs[name] for name in expression.names if name in inputs}
     value = expression.evaluate(scope)

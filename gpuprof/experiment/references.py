@@ -12,8 +12,8 @@ from gpuprof.experiment import expect, naming
 from gpuprof.experiment.collect import Collector, Skip
 from gpuprof.experiment.document import Path_
 from gpuprof.experiment.expressions import Expression, nearest
-from gpuprof.experiment.let import with_parts
-from gpuprof.experiment.model import Buffer, Expectation, Reference, Variant
+from gpuprof.experiment.let import WHERE, with_parts
+from gpuprof.experiment.model import Buffer, Expectation, Fill, Reference, Variant
 from gpuprof.experiment.points import Point
 from gpuprof.experiment.schema import ExpectationModel, ExperimentModel, VariantModel
 from gpuprof.experiment.shapes import check_shapes
@@ -52,13 +52,33 @@ def reference(
             hint = f"; write an expression under its output: {{{outputs[0]}: ...}}" if outputs else ""
             collector.add(path, no_variant(given, model.variants) + hint)
         return Reference(variant=given)
-    given = with_parts(given, path, point, buffers, collector)
+    given, where = with_parts(given, path, point, buffers, collector)
+    for output, text in where.items():
+        with collector.at((*path, output)):
+            _check_condition((*path, output, WHERE), output, text, point, buffers, collector, shapes_known)
     for output, text in given.items():
         with collector.at((*path, output)):
             _check_expression((*path, output), output, str(text), point, buffers, collector)
             if shapes_known:
                 _check_shapes((*path, output), output, str(text), point, buffers, collector)
-    return Reference(expressions={output: str(text) for output, text in given.items()})
+    return Reference(expressions={output: str(text) for output, text in given.items()}, where=where)
+
+
+def _check_condition(
+    path: Path_,
+    output: str,
+    text: str,
+    point: Point,
+    buffers: Mapping[str, Buffer],
+    collector: Collector,
+    shapes_known: bool,
+) -> None:
+    """The condition of a part: over the flat index and what a reference reads, in the output's shape."""
+    known = [name for name, buffer in buffers.items() if buffer.fill.kind != "poison"]
+    collector.known(path, collector.expression(path, text), [*known, *point.scope, "i"], {})
+    if shapes_known and output in buffers and buffers[output].output:
+        index = replace(buffers[output], name="i", dtype="int64", fill=Fill("constant"))
+        check_shapes(buffers[output], text, {**buffers, "i": index}, point.scope)
 
 
 def _check_counts(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,11 +18,12 @@ if TYPE_CHECKING:
     from gpuprof.sass.analysis import Analysis
     from gpuprof.sass.model import Disassembly, Function
     from gpuprof.toolchain.cache import Cache
+    from gpuprof.toolchain.elf import CubinFacts
     from gpuprof.toolchain.model import Build, Resources
     from gpuprof.toolchain.tools import Toolchain
 
 #: Change it when ``SassFacts`` or what fills it changes: older entries are then made anew.
-FACTS_FORMAT = 4
+FACTS_FORMAT = 6
 _CACHE_KIND = "facts"
 
 
@@ -32,6 +34,7 @@ class CodeFacts:
     code_sha256: str
     sass: SassFacts | None
     why_no_sass: str = ""
+    zero_constants: tuple[str, ...] = ()  #: ``__constant__`` variables that it reads and whose first value is 0
 
 
 @dataclass(frozen=True)
@@ -78,24 +81,45 @@ def read_facts(tools: Toolchain, cache: Cache, places: Sequence[CodePlace]) -> t
         code = parse_disassembly(disassemble_text(tools, places[0].cubin, cache))
     except Exception as error:  # a fault in the parser must not cost the measurement
         return tuple(CodeFacts(digest, None, _why(error)) for digest in digests)
-    facts = [
-        _analyse(place, digest, code, cubin.kernels.get(place.symbol))
-        for place, digest in zip(places, digests, strict=True)
-    ]
+    facts = [_analyse(place, digest, code, cubin) for place, digest in zip(places, digests, strict=True)]
     for place, found in zip(places, facts, strict=True):
         if found.sass is not None:
             cache.store(_CACHE_KIND, place.key, json.dumps(asdict(found)).encode())
     return tuple(facts)
 
 
-def _analyse(place: CodePlace, digest: str, code: Disassembly, resources: Resources | None) -> CodeFacts:
+def _analyse(place: CodePlace, digest: str, code: Disassembly, cubin: CubinFacts) -> CodeFacts:
     function = code.functions.get(place.symbol)
     if function is None:
         return CodeFacts(digest, None, f"nvdisasm prints no code for {place.demangled}")
     try:
-        return CodeFacts(digest, sass_facts(function, code.arch, resources))
+        facts = sass_facts(function, code.arch, cubin.kernels.get(place.symbol))
+        return CodeFacts(digest, facts, zero_constants=zero_constants(function, cubin))
     except Exception as error:  # nor one in the analysis
         return CodeFacts(digest, None, _why(error))
+
+
+_CONSTANT_READ = re.compile(r"c\[0x3\]\[(?:U?R\d+(?:\.\w+)?\+?)?(0x[0-9a-f]+)?\]")
+
+
+def zero_constants(function: Function, cubin: CubinFacts) -> tuple[str, ...]:
+    """The ``__constant__`` variables that code reads and that are all zero in the cubin, by name.
+
+    An operand ``c[0x3][R5+0x20]`` is taken for a read of the variable at 0x20, where its array begins; of
+    ``c[0x3][R5]`` nothing is known unless there is but one variable.
+    """
+    from gpuprof.toolchain.device_variables import CONSTANT_SECTION, variables_of
+
+    constants = [each for each in variables_of(cubin) if each.is_constant]
+    zero = {each.symbol: each.name for each in constants if each.is_zero}
+    texts = [text for each in function.body for text in _CONSTANT_READ.findall(each.text)]
+    reads = {int(text or "0", 0) for text in texts if text or len(constants) == 1}
+    places = {each.name: each for each in cubin.symbols if each.section == CONSTANT_SECTION}
+    return tuple(
+        name
+        for symbol, name in zero.items()
+        if any(places[symbol].value <= read < places[symbol].value + places[symbol].size for read in reads)
+    )
 
 
 def sass_facts(function: Function, arch: str, resources: Resources | None) -> SassFacts:
@@ -136,7 +160,12 @@ def _why(error: Exception) -> str:
 def _decode(stored: bytes) -> CodeFacts:
     data = json.loads(stored)
     sass = data["sass"]
-    return CodeFacts(data["code_sha256"], SassFacts(**{**sass, "loops": tuple(sass["loops"])}), data["why_no_sass"])
+    return CodeFacts(
+        data["code_sha256"],
+        SassFacts(**{**sass, "loops": tuple(sass["loops"])}),
+        data["why_no_sass"],
+        tuple(data["zero_constants"]),
+    )
 
 
 def occupancy_facts(build: Build, step: KernelStep) -> OccupancyFacts:

@@ -17,6 +17,7 @@ import numpy as np
 from gpuprof.device.jobs import BufferSpec
 from gpuprof.errors import DeviceMemoryError, StoreError
 from gpuprof.experiment.model import Buffer, Variant
+from gpuprof.profile.verification.cache import WRITTEN_SUFFIX
 from gpuprof.profile.verification.precision import BITS
 from gpuprof.profile.verification.tolerance import Sums, reduction_length
 from gpuprof.system.cleanup import shared_cleaner
@@ -58,14 +59,17 @@ class SharedData:
 
     def references(self, variant: Variant, seed_offset: int = 0) -> dict[str, Path]:
         """The ``.npy`` of each referenced output by name, from the YAML's expressions."""
-        from gpuprof.experiment.reference import evaluate
+        from gpuprof.experiment.reference import evaluate, parts
 
         key = _reference_key(variant, seed_offset)
         paths = {name: self.folder / f"{key}-{name}.npy" for name in variant.reference.expressions}
         with self._lock(key):
             if not all(path.exists() for path in paths.values()):
                 require_host_memory(variant)
-                for name, values in evaluate(variant, self._inputs(variant, seed_offset)).items():
+                inputs = self._inputs(variant, seed_offset)
+                for name, mask in parts(variant, inputs).items():
+                    _save(paths[name].with_name(paths[name].stem + WRITTEN_SUFFIX), mask)
+                for name, values in evaluate(variant, inputs).items():
                     _save(paths[name], _compact(values, variant.buffers[name].dtype))
         return paths
 
@@ -213,7 +217,7 @@ def input_key(buffer: Buffer, seed_offset: int) -> str:
 
 def _reference_key(variant: Variant, seed_offset: int) -> str:
     """Names the reference's content: only what its expressions read, so that a sweep evaluates it once."""
-    expressions = sorted(variant.reference.expressions.items())
+    expressions = sorted((*variant.reference.expressions.items(), *variant.reference.where.items()))
     used = {word for _, text in expressions for word in re.findall(r"[A-Za-z_]\w*", text)}
     values = {**variant.sizes, **variant.parameters}
     parts = [str(expressions), str(sorted((name, values[name]) for name in used & values.keys()))]

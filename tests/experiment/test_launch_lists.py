@@ -79,7 +79,7 @@ def test_parts_of_a_reference_are_put_in(write: Write) -> None:
         ("zeros: 3}]}\n      - repeat", "zeros: 0}]}\n      - repeat", 14, "expected at least 1"),
         ("e: exp(x - top)", "y: exp(x - top)", 9, "name already used for a buffer"),
         ("e: exp(x - top)", "e: exp(x - tip)", 9, "tip"),
-        ("y: e / sum(e)", "y: {a: 1}", 10, "expected an expression, got a mapping"),
+        ("y: e / sum(e)", "y: {a: 1}", 10, "expected an expression, or {value: expression"),
         ("defaults: {source: k.cu,", "defaults: {sourze: k.cu,", 3, "did you mean 'source'"),
         ("        index: k\n", "        index: k\n        block: 3\n", 17, "conflicts with `steps`"),
     ],

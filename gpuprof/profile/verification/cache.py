@@ -167,13 +167,14 @@ class Comparer:
         """The check, the tolerance in words, and why a missing term might not show."""
         want = np.load(reference, mmap_mode="r")
         written = _both(limits.written, reference)
+        unwritten = _wanted(limits.unwritten, reference)
         poison = rules.request.poison if limits.may_be_left else None
         ordering = rules.ordering(name)
 
         def compared(tolerance: Tolerance) -> OutputCheck:
             if ordering.is_plain:
-                return compare_output(name, output, want, tolerance, written, limits.unwritten, poison)
-            return compare_unordered(name, output, want, tolerance, ordering, limits.unwritten, poison)
+                return compare_output(name, output, want, tolerance, written, unwritten, poison)
+            return compare_unordered(name, output, want, tolerance, ordering, unwritten, poison)
 
         if rules.request.tolerance is not None:
             return compared(rules.request.tolerance), describe(rules.request.tolerance), ""
@@ -218,6 +219,15 @@ def _both(written: NDArray[np.bool_] | None, reference: Path) -> NDArray[np.bool
         return written
     known: NDArray[np.bool_] = np.load(beside)
     return known if written is None else known & written
+
+
+def _wanted(unwritten: NDArray[np.bool_] | None, reference: Path) -> NDArray[np.bool_] | None:
+    """Of the elements that were not stored to, those that the reference asks for."""
+    beside = reference.with_name(reference.stem + WRITTEN_SUFFIX)
+    if unwritten is None or not beside.exists():
+        return unwritten
+    wanted: NDArray[np.bool_] = np.load(beside).reshape(unwritten.shape)
+    return unwritten & wanted
 
 
 def same_bytes(left: NDArray[np.generic], right: NDArray[np.generic]) -> bool:
