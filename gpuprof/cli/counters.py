@@ -12,6 +12,7 @@ import click
 
 from gpuprof.cli.export_options import columns_option, export_options, takes_stdout, targets_of
 from gpuprof.cli.ncu_options import ncu_options, ncu_options_of
+from gpuprof.emulator.options import ENGINES
 
 if TYPE_CHECKING:
     from gpuprof.experiment.model import Experiment
@@ -32,6 +33,7 @@ SOURCES = ("emulated", "ncu")
 @click.option("--arch", metavar="ARCH", help="sm_89, 8.9, native ...  [default: the GPU's, else sm_89]")
 @click.option("--set", "overrides", multiple=True, metavar="NAME=VALUE", help="Replace a size or parameter.")
 @click.option("--emulate-budget", metavar="N", help="Thread instructions per emulated launch, or all (also 0).")
+@click.option("--engine", type=click.Choice(ENGINES), help="What executes on the emulator  [default: auto]")
 @click.option(
     "--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="CUDA toolkit directory."
 )
@@ -88,7 +90,7 @@ def _compared(text: str | None) -> bool:
 
 def _options(flags: Mapping[str, Any], *, whole: bool) -> RunOptions:
     from gpuprof.arch.spelling import parse_arch
-    from gpuprof.profile.options import EMULATE_BUDGET, EMULATE_LIMIT, RunOptions
+    from gpuprof.profile.options import COMPILED_BUDGET, EMULATE_BUDGET, EMULATE_LIMIT, RunOptions
 
     budget = flags["emulate_budget"]
     return RunOptions(
@@ -102,6 +104,8 @@ def _options(flags: Mapping[str, Any], *, whole: bool) -> RunOptions:
         launch_timeout=flags["launch_timeout"],
         emulate_limit=flags["emulate_limit"] or EMULATE_LIMIT,
         emulate_budget=_budget(budget) if budget is not None else None if whole else EMULATE_BUDGET,
+        compiled_budget=_budget(budget) if budget is not None else None if whole else COMPILED_BUDGET,
+        engine=flags["engine"],
         command=("gpuprof", *sys.argv[1:]),
     )
 

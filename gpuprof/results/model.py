@@ -140,6 +140,7 @@ class Counters:
     unavailable: Mapping[str, str] = field(default_factory=dict)
     per_line: tuple[Mapping[str, object], ...] = ()
     printed: str = ""
+    engine: str = ""  #: of the emulator: ``compiled``, ``numpy``, or both with a plus
     seconds: float | None = None  #: wall time that the emulator took for the pass
 
 
