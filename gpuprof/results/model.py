@@ -95,6 +95,7 @@ class SassFacts:
     ffma_share_hot_loop: float | None = None
     shared_loads_per_ffma: float | None = None
     loops: tuple[Mapping[str, object], ...] = ()
+    finding: str = ""  #: the weightiest, as ``gpuprof sass`` says it
 
 
 @dataclass(frozen=True)
