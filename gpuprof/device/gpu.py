@@ -1,6 +1,6 @@
 """A GPU through pycuda: the only module that imports it.
 
-The primary context, so that host libraries share it. Memory has guard zones in front and behind, checked by
+The primary context, so that host libraries share it. Memory has guard zones before and after, checked by
 ``overrun``. After a fault the context is lost (``lost``): the process must be replaced, and nothing is freed in it.
 """
 
@@ -24,7 +24,7 @@ from gpuprof.errors import DeviceMemoryError, KernelNotFoundError, LaunchError, 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Bytes in front of and behind every allocation that a correct kernel leaves alone. A multiple of 4 KiB keeps the
+#: Bytes before and after every allocation that a correct kernel leaves alone. A multiple of 4 KiB keeps the
 #: alignment that cudaMalloc promises (256 bytes) and that vector loads and swizzles rely on.
 GUARD_BYTES = 4096
 GUARD_BYTE = 0xA5
@@ -392,7 +392,7 @@ class GpuDevice:
         self._host_flags()[_GENERATION] = self._generation
 
     def hold_failed(self) -> bool:
-        """Did the last hold end by itself? Then what was timed behind it includes launch latency."""
+        """Did the last hold end by itself? Then what was timed after it includes launch latency."""
         return bool(self._host_flags()[_TIMED_OUT] == self._generation)
 
     def _support_kernel(self, name: str, arguments: str) -> Any:

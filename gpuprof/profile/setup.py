@@ -27,7 +27,7 @@ from gpuprof.toolchain.build import Builder
 from gpuprof.toolchain.refused_flags import environment_flags
 from gpuprof.toolchain.tools import Toolchain
 
-#: Of a sweep with many wrong points, so many are named.
+#: Of a sweep with many wrong points, this number is named.
 SHOWN_MISTAKES = 8
 #: Emulators at once: each holds its own copy of the buffers.
 MOST_EMULATORS = 4
