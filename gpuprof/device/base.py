@@ -108,6 +108,8 @@ class LaunchCounters:
     warnings: tuple[str, ...] = ()  #: what the counting cost, or cannot say
     #: Of a sample: by the identifier of an output, how many bytes the whole grid would have stored to (estimated)
     expected_bytes: Mapping[int, float] = field(default_factory=dict)
+    engine: str = ""  #: of the emulator: ``compiled`` or ``numpy``
+    engine_note: str = ""  #: why it was not the compiled one
     #: By the identifier of a buffer of ``Launch.unset``: where bytes were read first that no store had reached
     unset_reads: Mapping[int, CodeLocation] = field(default_factory=dict)
 
@@ -245,6 +247,10 @@ class Device(Protocol):
 
     def poison(self, handle: Handle, byte: int) -> None:
         """Set every byte of a buffer that holds nothing: on a device that knows what was stored, none of it is."""
+        ...
+
+    def set_variable(self, cubin: Path, symbol: str, content: Handle) -> None:
+        """Copy all of ``content`` to the variable ``symbol`` (mangled) of a cubin, for the launches that follow."""
         ...
 
     def launch(self, launch: Launch) -> LaunchCounters | None:

@@ -143,4 +143,5 @@ def sample_job(session: Session, job: Job, protocol: TimingProtocol, count: int,
     if clock is None:
         raise LaunchError("this device has no clock")
     watch = Stopwatch(clock, session, job)
+    session.set_variables(job)  # variants of one cubin take turns
     return watch.cold(count, batch) if protocol == "cold" else watch.warm(count, batch)

@@ -125,6 +125,11 @@ class EmulatedDevice:
         """Per byte: whether a launch since the last ``poison`` or ``write`` stored there."""
         return self._arena.written_bytes(self._address(handle), handle.nbytes)
 
+    def set_variable(self, cubin: Path, symbol: str, content: Handle) -> None:
+        """Copy all of ``content`` to a variable of the code; raises KernelNotFoundError for one that is not there."""
+        data = self._arena.view(self._address(content), content.nbytes).tobytes()
+        self._module(cubin).set_variable(symbol, data)
+
     def launch(self, launch: Launch) -> LaunchCounters:
         """Execute the kernel: the whole grid, or a sample of its blocks when the budget says so."""
         from gpuprof.emulator.engine import emulate
@@ -245,6 +250,8 @@ def _launch_counters(image: KernelImage, report: EmulationReport) -> LaunchCount
         blocks_total=report.blocks_total,
         per_instruction=tuple(per_instruction),
         printed=report.printed,
+        engine=report.engine,
+        engine_note=report.engine_note,
         unavailable=report.unavailable,
         warnings=report.warnings,
     )

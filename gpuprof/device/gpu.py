@@ -284,14 +284,28 @@ class GpuDevice:
         self._opted_in.clear()
         self._modules.clear()
 
-    def _load(self, cubin: Path, symbol: str) -> Any:
+    def _module(self, cubin: Path) -> Any:
         if cubin not in self._modules:
             with self._translated():
                 self._modules[cubin] = self._cuda.module_from_buffer(cubin.read_bytes())
+        return self._modules[cubin]
+
+    def _load(self, cubin: Path, symbol: str) -> Any:
         try:
-            return self._modules[cubin].get_function(symbol)
+            return self._module(cubin).get_function(symbol)
         except self._cuda.LogicError:
             raise KernelNotFoundError(f"{cubin} holds no kernel {symbol}") from None
+
+    def set_variable(self, cubin: Path, symbol: str, content: Handle) -> None:
+        """Copy to a variable of the code; raises KernelNotFoundError where the cubin has none of that name."""
+        module = self._module(cubin)
+        try:
+            address, _ = module.get_global(symbol)
+        except self._cuda.LogicError:
+            raise KernelNotFoundError(f"{cubin} holds no variable {symbol}") from None
+        with self._translated():
+            self._cuda.memcpy_dtod_async(address, self._address(content), content.nbytes, stream=self.stream)
+            self.stream.synchronize()
 
     def enqueue_fill(self, handle: Handle, byte: int) -> None:
         """Set every byte, on the stream."""

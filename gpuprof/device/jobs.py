@@ -67,6 +67,7 @@ class KernelCall:
     arguments: tuple[BufferReference | bytes, ...]
     timed: bool = True
     once: bool = False
+    symbols: tuple[tuple[str, str], ...] = ()  #: (mangled variable, the buffer with its content)
 
 
 @dataclass(frozen=True)
@@ -171,6 +172,8 @@ def _call_from_json(data: Mapping[str, Any]) -> Call:
     fields = {key: value for key, value in data.items() if key != "kind"}
     fields.update({key: Path(fields[key]) for key in _PATHS if key in fields})
     fields.update({key: tuple(fields[key]) for key in ("grid", "block") if key in fields})
+    if "symbols" in fields:
+        fields["symbols"] = tuple((symbol, buffer) for symbol, buffer in fields["symbols"])
     if "arguments" in fields:
         fields["arguments"] = tuple(_argument_from_json(argument) for argument in fields["arguments"])
     call: Call = _KINDS[data["kind"]](**fields)

@@ -88,6 +88,14 @@ class Session:
                 self.device.write(handle, self._content(spec.file))
                 self._stale.discard(key)
 
+        self.set_variables(job)
+
+    def set_variables(self, job: Job) -> None:
+        """Give the variables of the job's code their first content."""
+        for call in (each for each in job.calls if isinstance(each, KernelCall)):
+            for symbol, buffer in call.symbols:
+                self.device.set_variable(call.cubin, symbol, self.address(job, buffer))
+
     def _allocated(self, key: _Key, nbytes: int) -> Handle:
         if key not in self._handles:
             self._handles[key] = self.device.allocate(nbytes)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from gpuprof.emulator.runtime.syscalls import system_address
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gpuprof.toolchain.model import Resources
 
 _ADDRESS_BYTES = 8
+_VARIABLES_BANK = 3  #: of ``__constant__`` variables
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Module:
         self._sections = {name: _place_section(facts, name, arena) for name in _variables(facts)}
         self._system: dict[int, str] = {}
         self._images: dict[str, KernelImage] = {}
+        self._constants: dict[str, bytes] = {}
         self._relocate_variables()
 
     def image(self, symbol: str) -> KernelImage:
@@ -64,6 +66,20 @@ class Module:
     def resources(self, symbol: str) -> Resources | None:
         """What a kernel uses; None where the cubin has no such kernel."""
         return self._facts.kernels.get(symbol)
+
+    def set_variable(self, name: str, data: bytes) -> None:
+        """Give a variable its content, as cudaMemcpyToSymbol does; raises KernelNotFoundError."""
+        symbol = next((each for each in self._facts.symbols if each.name == name), None)
+        if symbol is None or symbol.is_function or len(data) > symbol.size:
+            raise KernelNotFoundError(f"the cubin has no variable {name} of {len(data)} bytes")
+        if symbol.section in self._sections:
+            view = self._arena.view(self._sections[symbol.section] + symbol.value, len(data))
+            view[:] = list(data)
+            return
+        self._constants[name] = data
+        for kernel, image in self._images.items():
+            banks = {**image.banks, _VARIABLES_BANK: self._bank(_VARIABLES_BANK, kernel, image.program)}
+            self._images[kernel] = replace(image, banks=banks)
 
     def unload(self) -> None:
         """Free the global variables."""
@@ -102,6 +118,9 @@ class Module:
                 data[relocation.offset : end] = address.to_bytes(_ADDRESS_BYTES, "little")[
                     : len(data) - relocation.offset
                 ]
+        for symbol in self._facts.symbols if bank == _VARIABLES_BANK else ():
+            content = self._constants.get(symbol.name, b"")
+            data[symbol.value : symbol.value + len(content)] = content
         return bytes(data)
 
     def _find_called_functions(self, program: Program) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from gpuprof.experiment.document import Path_
 from gpuprof.experiment.model import Buffer, ElementOrder, Fill, Number
 from gpuprof.experiment.operators import Value
 from gpuprof.experiment.points import Point
-from gpuprof.experiment.schema import BufferModel, RandomFill, UnorderedModel
+from gpuprof.experiment.schema import BufferModel, RandomFill, SymbolModel, UnorderedModel
 
 
 class BufferBuilder:
@@ -41,6 +42,11 @@ class BufferBuilder:
             with self._collector.at((*path, "fill")):
                 fills.sample(fill, buffer)
         return buffer
+
+    def build_symbol(self, path: Path_, name: str, model: SymbolModel, point: Point) -> Buffer:
+        """What a variable of the source holds; raises Skip as ``build``."""
+        given = BufferModel.model_construct(dtype=model.dtype, shape=model.shape, fill=model.fill)
+        return replace(self.build(path, name, given, point), symbol=True)
 
     def _check_roles(self, path: Path_, model: BufferModel) -> None:
         if model.output and model.scratch:

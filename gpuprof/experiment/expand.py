@@ -199,6 +199,16 @@ class Expander:
             except Skip:
                 whole = False
                 built[name] = Buffer(name, buffer.dtype, (1,), Fill("constant"), buffer.output, buffer.scratch)
+        symbols = {name: (("symbols", name), symbol) for name, symbol in self.model.symbols.items()}
+        own = {name: ((*base, "symbols", name), symbol) for name, symbol in model.symbols.items()}
+        for name, (symbol_path, symbol) in {**symbols, **own}.items():
+            if name in places or name in point.scope:
+                self.collector.add(symbol_path, "name already used for a buffer, size or parameter")
+            try:
+                built[name] = self._buffers.build_symbol(symbol_path, name, symbol, point)
+            except Skip:
+                whole = False
+                built[name] = Buffer(name, symbol.dtype, (1,), Fill("constant"), symbol=True)
         return built, whole
 
     def _steps(self, base: Path_, model: VariantModel, builder: StepBuilder) -> tuple[Step, ...]:

@@ -53,6 +53,7 @@ class Buffer:
     scratch: bool = False
     order: ElementOrder = "kept"
     count: str | None = None
+    symbol: bool = False  #: what a ``__constant__`` or ``__device__`` variable of this name holds
 
     @property
     def elements(self) -> int:

@@ -249,6 +249,16 @@ class BufferModel(Model):
     )
 
 
+class SymbolModel(Model):
+    """What a `__constant__` or `__device__` variable of the source holds before each checked pass."""
+
+    dtype: Dtype = Field(description="the element type, by its numpy name")
+    shape: Shape = Field(description="the extents, expressions over sizes and parameters; the size is the variable's")
+    fill: FillValue = Field(
+        description="an expression in the flat index `i`, a number, `random`, `{random: ...}` or a .npy file"
+    )
+
+
 _PlainReference = Annotated[str, BeforeValidator(_variant_name)]
 _ReferenceItem = Annotated[
     Annotated[dict[Name, Expr], Tag("mapping")] | Annotated[Expr, Tag("plain")], _MAPPING_OR_PLAIN
@@ -312,6 +322,7 @@ class VariantModel(StepModel):
     where: str | None = Field(None, description="keep only the points for which this holds")
     sizes: dict[Name, Size] = Field({}, description="sizes that this variant replaces or adds")
     buffers: dict[Name, BufferModel] = Field({}, description="buffers that this variant replaces or adds")
+    symbols: dict[Name, SymbolModel] = Field({}, description="variables of the source that this variant sets")
     reference: ReferenceValue | None = Field(None, description="in place of the experiment's")
     tolerance: ToleranceModel | None = Field(None, description="in place of the experiment's")
     work: WorkModel | None = Field(None, description="in place of the experiment's")
@@ -362,6 +373,9 @@ class ExperimentModel(Model):
     iters: Annotated[int, Field(ge=1)] | None = Field(None, description="timed launches; without it, noise decides")
     defaults: DefaultsModel | None = Field(None, description="source, block, flags and the like for all that give none")
     buffers: dict[Name, BufferModel] = Field({}, description="arrays in device memory, by name")
+    symbols: dict[Name, SymbolModel] = Field(
+        {}, description="`__constant__` and `__device__` variables that are set before the launch, by name"
+    )
     reference: ReferenceValue | None = Field(
         None,
         description="per output an expression over buffers and sizes, `let: {name: expression}` for parts that several "

@@ -288,12 +288,19 @@ class StepBuilder:
         if argument is None:
             return NullArgument()
         if isinstance(argument, str) and argument in self.buffers:
+            self._check_no_symbol(path, argument)
             return BufferArgument(argument)
         if isinstance(argument, (bool, int, float)):
             return scalar_argument(argument)
         if _NAME.fullmatch(argument) and argument not in self.point.scope:
             self._unknown_argument(path, argument)
         return scalar_argument(self.collector.number(path, argument, self.point.scope, self.hints))
+
+    def _check_no_symbol(self, path: Path_, name: str) -> None:
+        if self.buffers[name].symbol:
+            message = f"'{name}' stands under `symbols`: the kernel reads it by its name; an argument is a buffer"
+            self.collector.add(path, message)
+            raise Skip
 
     def _unknown_argument(self, path: Path_, name: str) -> None:
         known = [*self.buffers, *self.point.scope]
@@ -313,6 +320,7 @@ class StepBuilder:
             return scalar_argument(value, argument.dtype)
         if argument.buffer not in self.buffers:
             self._unknown_buffer((*path, "buffer"), argument.buffer)
+        self._check_no_symbol((*path, "buffer"), argument.buffer)
         buffer = self.buffers[argument.buffer]
         offset = self.collector.integer((*path, "offset"), argument.offset, scope, self.hints)
         if not 0 <= offset <= buffer.elements:

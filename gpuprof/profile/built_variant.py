@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+
 from gpuprof.arch.launch_limits import KernelResources, launch_problem
 from gpuprof.device.jobs import BufferReference, BufferSpec, Call, FillCall, HostCall, HostScalar, Job, KernelCall
 from gpuprof.errors import ArgumentMismatchError
@@ -22,6 +24,7 @@ from gpuprof.experiment.model import (
     Variant,
 )
 from gpuprof.profile.shared_arrays import input_key
+from gpuprof.toolchain.device_variables import device_variables, find_variable
 from gpuprof.toolchain.model import Build, BuildRequest, Resources
 from gpuprof.toolchain.parameter_types import parameter_types
 from gpuprof.toolchain.prelude import has_device_variables
@@ -64,7 +67,36 @@ class BuiltVariant:
 
     def calls(self) -> tuple[Call, ...]:
         """The steps as a worker executes them; raises ArgumentMismatchError when ``args`` do not fit a kernel."""
+        mistakes = self._symbol_mistakes()
+        if mistakes:
+            raise ArgumentMismatchError("; ".join(mistakes))
         return tuple(self._call(step) for step in self.variant.steps)
+
+    def _symbols(self, build: Build) -> tuple[tuple[str, str], ...]:
+        found = {name: find_variable(build.cubin, name) for name in self._set_symbols}
+        return tuple((variable.symbol, name) for name, variable in found.items() if variable is not None)
+
+    @property
+    def _set_symbols(self) -> tuple[str, ...]:
+        return tuple(name for name, buffer in self.variant.buffers.items() if buffer.symbol)
+
+    def _symbol_mistakes(self) -> list[str]:
+        """Symbols of the YAML that no kernel's code has, or that have another size there."""
+        mistakes = []
+        for name in self._set_symbols:
+            found = [find_variable(build.cubin, name) for build in self.builds.values()]
+            sizes = {variable.nbytes for variable in found if variable is not None}
+            buffer = self.variant.buffers[name]
+            given = buffer.elements * np.dtype(buffer.dtype).itemsize
+            if not sizes:
+                known = sorted({each.name for build in self.builds.values() for each in device_variables(build.cubin)})
+                has = f"it has {', '.join(known)}" if known else "it has none"
+                mistakes.append(f"symbols.{name}: the compiled code has no variable {name} ({has})")
+            elif sizes != {given}:
+                wanted = ", ".join(f"{size:,}" for size in sorted(sizes))
+                shape = f"{list(buffer.shape)} of {buffer.dtype}"
+                mistakes.append(f"symbols.{name}: {shape} are {given:,} bytes, and the variable has {wanted}")
+        return mistakes
 
     def _call(self, step: KernelStep | HostStep | FillStep) -> Call:
         if isinstance(step, FillStep):
@@ -90,6 +122,7 @@ class BuiltVariant:
             arguments=tuple(_kernel_argument(argument) for argument in step.args),
             timed=step.timed,
             once=step.once,
+            symbols=self._symbols(build),
         )
 
     def launch_problem(self, arch: str | None) -> str | None:

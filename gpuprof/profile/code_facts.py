@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -15,13 +16,15 @@ from gpuprof.results.model import OccupancyFacts, SassFacts
 if TYPE_CHECKING:
     from gpuprof.experiment.model import KernelStep
     from gpuprof.sass.analysis import Analysis
+    from gpuprof.sass.findings import Finding
     from gpuprof.sass.model import Disassembly, Function
     from gpuprof.toolchain.cache import Cache
+    from gpuprof.toolchain.elf import CubinFacts
     from gpuprof.toolchain.model import Build, Resources
     from gpuprof.toolchain.tools import Toolchain
 
 #: Change it when ``SassFacts`` or what fills it changes: older entries are then made anew.
-FACTS_FORMAT = 4
+FACTS_FORMAT = 7
 _CACHE_KIND = "facts"
 
 
@@ -32,6 +35,7 @@ class CodeFacts:
     code_sha256: str
     sass: SassFacts | None
     why_no_sass: str = ""
+    zero_constants: tuple[str, ...] = ()  #: ``__constant__`` variables that it reads and whose first value is 0
 
 
 @dataclass(frozen=True)
@@ -42,16 +46,17 @@ class CodePlace:
     cubin_sha256: str
     symbol: str
     demangled: str
+    block: tuple[int, int, int] | None = None  #: of the launch: what lane addresses follow from
 
     @property
     def key(self) -> str:
         """Under which the cache keeps its facts."""
-        return hashlib.sha256(f"{FACTS_FORMAT}|{self.cubin_sha256}|{self.symbol}".encode()).hexdigest()
+        return hashlib.sha256(f"{FACTS_FORMAT}|{self.cubin_sha256}|{self.symbol}|{self.block}".encode()).hexdigest()
 
 
-def place_of(build: Build) -> CodePlace:
-    """Where a build's kernel stands."""
-    return CodePlace(build.cubin, build.cubin_sha256, build.symbol, build.demangled)
+def place_of(build: Build, block: tuple[int, int, int] | None = None) -> CodePlace:
+    """Where a build's kernel stands, and the block that it is launched with."""
+    return CodePlace(build.cubin, build.cubin_sha256, build.symbol, build.demangled, block)
 
 
 def kept_facts(cache: Cache, place: CodePlace) -> CodeFacts | None:
@@ -78,32 +83,56 @@ def read_facts(tools: Toolchain, cache: Cache, places: Sequence[CodePlace]) -> t
         code = parse_disassembly(disassemble_text(tools, places[0].cubin, cache))
     except Exception as error:  # a fault in the parser must not cost the measurement
         return tuple(CodeFacts(digest, None, _why(error)) for digest in digests)
-    facts = [
-        _analyse(place, digest, code, cubin.kernels.get(place.symbol))
-        for place, digest in zip(places, digests, strict=True)
-    ]
+    facts = [_analyse(place, digest, code, cubin) for place, digest in zip(places, digests, strict=True)]
     for place, found in zip(places, facts, strict=True):
         if found.sass is not None:
             cache.store(_CACHE_KIND, place.key, json.dumps(asdict(found)).encode())
     return tuple(facts)
 
 
-def _analyse(place: CodePlace, digest: str, code: Disassembly, resources: Resources | None) -> CodeFacts:
+def _analyse(place: CodePlace, digest: str, code: Disassembly, cubin: CubinFacts) -> CodeFacts:
     function = code.functions.get(place.symbol)
     if function is None:
         return CodeFacts(digest, None, f"nvdisasm prints no code for {place.demangled}")
     try:
-        return CodeFacts(digest, sass_facts(function, code.arch, resources))
+        facts = sass_facts(function, code.arch, cubin.kernels.get(place.symbol), place.block)
+        return CodeFacts(digest, facts, zero_constants=zero_constants(function, cubin))
     except Exception as error:  # nor one in the analysis
         return CodeFacts(digest, None, _why(error))
 
 
-def sass_facts(function: Function, arch: str, resources: Resources | None) -> SassFacts:
+_CONSTANT_READ = re.compile(r"c\[0x3\]\[(?:U?R\d+(?:\.\w+)?\+?)?(0x[0-9a-f]+)?\]")
+
+
+def zero_constants(function: Function, cubin: CubinFacts) -> tuple[str, ...]:
+    """The ``__constant__`` variables that code reads and that are all zero in the cubin, by name.
+
+    An operand ``c[0x3][R5+0x20]`` is taken for a read of the variable at 0x20, where its array begins; of
+    ``c[0x3][R5]`` nothing is known unless there is but one variable.
+    """
+    from gpuprof.toolchain.device_variables import CONSTANT_SECTION, variables_of
+
+    constants = [each for each in variables_of(cubin) if each.is_constant]
+    zero = {each.symbol: each.name for each in constants if each.is_zero}
+    texts = [text for each in function.body for text in _CONSTANT_READ.findall(each.text)]
+    reads = {int(text or "0", 0) for text in texts if text or len(constants) == 1}
+    places = {each.name: each for each in cubin.symbols if each.section == CONSTANT_SECTION}
+    return tuple(
+        name
+        for symbol, name in zero.items()
+        if any(places[symbol].value <= read < places[symbol].value + places[symbol].size for read in reads)
+    )
+
+
+def sass_facts(
+    function: Function, arch: str, resources: Resources | None, block: tuple[int, int, int] | None = None
+) -> SassFacts:
     """Counted facts of a kernel, with the names of parameters that ``gpuprof sass`` gives it."""
     from gpuprof.sass.analysis import analyse
 
     parameters = resources.parameters if resources is not None else ()
-    return facts_of(analyse(function, arch, parameters=[(each.offset, each.size) for each in parameters]))
+    named = [(each.offset, each.size) for each in parameters]
+    return facts_of(analyse(function, arch, parameters=named, block=block))
 
 
 def facts_of(analysis: Analysis) -> SassFacts:
@@ -124,7 +153,14 @@ def facts_of(analysis: Analysis) -> SassFacts:
         ffma_share_hot_loop=round(ffma / total, 4) if hot is not None and total else None,
         shared_loads_per_ffma=round(shared / ffma, 4) if ffma else None,
         loops=tuple(loop_data(loop) for loop in analysis.loops),
+        finding=finding_line(analysis.findings[0]) if analysis.findings else "",
     )
+
+
+def finding_line(finding: Finding) -> str:
+    """A finding in one line: the sentence, what a repair could save, and the repair."""
+    saving = f" ({finding.saving.text})" if finding.saving is not None else ""
+    return f"{finding.sentence.rstrip('.')}{saving}: {finding.fix}"
 
 
 def _why(error: Exception) -> str:
@@ -136,7 +172,12 @@ def _why(error: Exception) -> str:
 def _decode(stored: bytes) -> CodeFacts:
     data = json.loads(stored)
     sass = data["sass"]
-    return CodeFacts(data["code_sha256"], SassFacts(**{**sass, "loops": tuple(sass["loops"])}), data["why_no_sass"])
+    return CodeFacts(
+        data["code_sha256"],
+        SassFacts(**{**sass, "loops": tuple(sass["loops"])}),
+        data["why_no_sass"],
+        tuple(data["zero_constants"]),
+    )
 
 
 def occupancy_facts(build: Build, step: KernelStep) -> OccupancyFacts:

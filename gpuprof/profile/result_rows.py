@@ -98,10 +98,11 @@ def with_steps_code(result: Result, facts: Mapping[str, CodeFacts]) -> Result:
     return replace(result, steps=tuple(steps))
 
 
-def with_code(result: Result, facts: CodeFacts | None) -> Result:
+def with_code(result: Result, facts: CodeFacts | None, symbols: Collection[str] = ()) -> Result:
     """The row with the facts of its main kernel's code, or why there are none; None without such a kernel.
 
-    A row kept from an earlier run keeps its facts when they cannot be read now.
+    ``symbols`` are the variables that the YAML sets. A row kept from an earlier run keeps its facts when they cannot
+    be read now.
     """
     if facts is None or (facts.sass is None and result.sass is not None):
         return result
@@ -110,7 +111,12 @@ def with_code(result: Result, facts: CodeFacts | None) -> Result:
     missing = {name: why for name, why in result.missing.items() if name != "sass"}
     if facts.sass is None:
         missing["sass"] = facts.why_no_sass
-    return replace(result, sass=facts.sass, missing=missing)
+    unset = [name for name in facts.zero_constants if name not in symbols]
+    notes = dict.fromkeys((*result.notes, *(_UNSET.format(name=name) for name in unset)))
+    return replace(result, sass=facts.sass, missing=missing, notes=tuple(notes))
+
+
+_UNSET = "the kernel reads __constant__ {name}, which nothing sets (all zero): give its content under symbols:"
 
 
 def executed_result(result: Result, outcome: Outcome, options: TimingOptions, why_no_time: str) -> Result:

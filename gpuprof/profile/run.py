@@ -318,10 +318,11 @@ class _Conductor:
         self._code_keys[event.label] = same_code_key(built, codes)
         step = built.variant.main_step
         self._rows[event.label] = result_rows.with_steps_code(self._rows[event.label], event.facts)
-        self._add_code(event.label, None if step is None else event.facts.get(step.name))
+        symbols = frozenset(name for name, buffer in built.variant.buffers.items() if buffer.symbol)
+        self._add_code(event.label, None if step is None else event.facts.get(step.name), symbols)
 
-    def _add_code(self, label: str, facts: CodeFacts | None) -> None:
-        self._rows[label] = result_rows.with_code(self._rows[label], facts)
+    def _add_code(self, label: str, facts: CodeFacts | None, symbols: frozenset[str] = frozenset()) -> None:
+        self._rows[label] = result_rows.with_code(self._rows[label], facts, symbols)
         if label in self._executed:
             self._finish(self._rows[label])
 
