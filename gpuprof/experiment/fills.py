@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -31,18 +31,39 @@ def materialize(buffer: Buffer, *, seed_offset: int = 0) -> NDArray[Any]:
 
     Raises ExpressionError where the fill cannot be evaluated or does not fit the dtype.
     """
+    result = np.empty(buffer.elements, dtype=buffer.dtype)
+    start = 0
+    for piece in pieces(buffer, seed_offset=seed_offset):
+        result[start : start + piece.size] = piece
+        start += piece.size
+    return result.reshape(buffer.shape)
+
+
+def pieces(buffer: Buffer, *, seed_offset: int = 0) -> Iterator[NDArray[Any]]:
+    """The elements of ``materialize`` in order, flat and of the buffer's dtype, at most ``BLOCK`` at once."""
     fill = buffer.fill
-    if fill.kind == "poison":
-        raw = np.full(buffer.elements * np.dtype(buffer.dtype).itemsize, POISON_BYTE, dtype=np.uint8)
-        return raw.view(buffer.dtype).reshape(buffer.shape)
     if fill.kind == "file":
-        return load_array(buffer)
-    if fill.kind == "random":
-        return _random(buffer, seed_offset)
-    if fill.kind == "constant":
-        value = _converted(np.asarray([fill.value]), buffer, finite=False)[0]
-        return np.full(buffer.shape, value, dtype=buffer.dtype)
-    return _evaluated(buffer)
+        array = load_array(buffer, header_only=True).reshape(-1)
+        yield from (array[start : start + BLOCK] for start in range(0, array.size, BLOCK))
+    elif fill.kind == "random":
+        yield from _random(buffer, seed_offset)
+    elif fill.kind == "expression":
+        yield from _evaluated(buffer)
+    else:
+        value = _constant(buffer)
+        yield from (np.full(count, value, dtype=buffer.dtype) for count in _counts(buffer))
+
+
+def _constant(buffer: Buffer) -> Any:
+    """The one value of a buffer that holds the same everywhere."""
+    if buffer.fill.kind == "poison":
+        return np.full(np.dtype(buffer.dtype).itemsize, POISON_BYTE, dtype=np.uint8).view(buffer.dtype)[0]
+    return _converted(np.asarray([buffer.fill.value]), buffer, finite=False)[0]
+
+
+def _counts(buffer: Buffer) -> Iterator[int]:
+    """How many elements each piece has."""
+    return (min(BLOCK, buffer.elements - start) for start in range(0, buffer.elements, BLOCK))
 
 
 def parse_fill(text: str) -> Expression:
@@ -70,13 +91,11 @@ def sample(fill: Fill, buffer: Buffer) -> None:
         _block(expression, fill, buffer, ends.astype(np.int64))
 
 
-def _evaluated(buffer: Buffer) -> NDArray[Any]:
+def _evaluated(buffer: Buffer) -> Iterator[NDArray[Any]]:
     expression = parse(buffer.fill.expression, functions=ELEMENTWISE)
-    result = np.empty(buffer.elements, dtype=buffer.dtype)
     for start in range(0, buffer.elements, BLOCK):
         index = np.arange(start, min(start + BLOCK, buffer.elements), dtype=np.int64)
-        result[start : start + BLOCK] = _block(expression, buffer.fill, buffer, index)
-    return result.reshape(buffer.shape)
+        yield _block(expression, buffer.fill, buffer, index)
 
 
 def _block(expression: Expression, fill: Fill, buffer: Buffer, index: NDArray[np.int64]) -> NDArray[Any]:
@@ -121,17 +140,19 @@ def _as_integers(values: NDArray[Any], dtype: np.dtype[Any], prefix: str) -> NDA
     return values.astype(dtype)
 
 
-def _random(buffer: Buffer, seed_offset: int) -> NDArray[Any]:
+def _random(buffer: Buffer, seed_offset: int) -> Iterator[NDArray[Any]]:
+    """Random values; a generator that is asked piece by piece gives what it would give at once."""
     fill = buffer.fill
     generator = np.random.default_rng([fill.seed, seed_offset])
     values: NDArray[Any]
-    if fill.distribution == "integers":
-        values = generator.integers(int(fill.low), int(fill.high), size=buffer.shape, dtype=np.int64)
-    elif fill.distribution == "normal":
-        values = generator.normal(float(fill.mean), float(fill.std), size=buffer.shape)
-    else:
-        values = generator.uniform(float(fill.low), float(fill.high), size=buffer.shape)
-    return _converted(values, buffer)
+    for count in _counts(buffer):
+        if fill.distribution == "integers":
+            values = generator.integers(int(fill.low), int(fill.high), size=count, dtype=np.int64)
+        elif fill.distribution == "normal":
+            values = generator.normal(float(fill.mean), float(fill.std), size=count)
+        else:
+            values = generator.uniform(float(fill.low), float(fill.high), size=count)
+        yield _converted(values, buffer)
 
 
 def load_array(buffer: Buffer, header_only: bool = False) -> NDArray[Any]:

@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import ast
 import math
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpuprof.errors import ExpressionError, ShapeError
-from gpuprof.experiment.expressions import parse
+from gpuprof.experiment.expressions import Expression, parse
+from gpuprof.experiment.fills import BLOCK
+from gpuprof.experiment.functions import FUNCTIONS
 from gpuprof.experiment.model import Buffer, Variant
 from gpuprof.experiment.operators import Value
 
 
-def evaluate(variant: Variant, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
-    """Each output of ``variant.reference.expressions``, in the output's shape.
+def evaluate(
+    variant: Variant, inputs: Mapping[str, NDArray[Any]], names: Container[str] | None = None
+) -> dict[str, NDArray[Any]]:
+    """Each output of ``variant.reference.expressions``, or those of ``names``, in the output's shape.
 
     ``inputs`` are the buffers' contents before the launch, in their own dtypes; an output's name means its initial
     value. Results are float64 for floating-point outputs, else int64, uint64 or bool. Raises ExpressionError.
@@ -24,7 +29,52 @@ def evaluate(variant: Variant, inputs: Mapping[str, NDArray[Any]]) -> dict[str, 
     return {
         name: _evaluated(variant, variant.buffers[name], text, inputs)
         for name, text in variant.reference.expressions.items()
+        if names is None or name in names
     }
+
+
+def evaluate_in_pieces(
+    variant: Variant, name: str, inputs: Mapping[str, NDArray[Any]]
+) -> Iterator[NDArray[Any]] | None:
+    """The elements of an output's reference in order, flat, some at once; None where it is no elementwise expression.
+
+    It is one where every function works element by element and every array has the output's shape. Values and errors
+    are those of ``evaluate``.
+    """
+    output, text = variant.buffers[name], variant.reference.expressions[name]
+    expression = parse(text)
+    arrays = {each: inputs[each] for each in expression.names if each in inputs}
+    if output.dtype == "uint64":  # ``evaluate`` keeps values beyond int64 of an array that stands alone
+        return None
+    if not arrays or any(array.shape != output.shape for array in arrays.values()) or not _is_elementwise(expression):
+        return None
+    flat = {each: array.reshape(-1) for each, array in arrays.items()}
+    return _pieces(variant, output, expression, flat)
+
+
+def _pieces(
+    variant: Variant, output: Buffer, expression: Expression, flat: Mapping[str, NDArray[Any]]
+) -> Iterator[NDArray[Any]]:
+    for start in range(0, output.elements, BLOCK):
+        part = {each: array[start : start + BLOCK] for each, array in flat.items()}
+        value = expression.evaluate({**variant.sizes, **variant.parameters, **part})
+        if isinstance(value, str):
+            raise ExpressionError(f"`{expression.text}`: gives text, not numbers")
+        count = min(BLOCK, output.elements - start)
+        yield np.broadcast_to(_typed(np.asarray(value), output, expression.text), (count,))
+
+
+def _is_elementwise(expression: Expression) -> bool:
+    """No product of matrices, no reduction (``max`` of one array is one), nothing that looks at other elements."""
+    for node in ast.walk(expression.tree):
+        if isinstance(node, ast.MatMult):
+            return False
+        if isinstance(node, ast.Call):
+            called = node.func.id if isinstance(node.func, ast.Name) else ""
+            reduces = called in ("min", "max") and (len(node.args) < 2 or node.keywords)
+            if reduces or called not in FUNCTIONS or not FUNCTIONS[called].elementwise:
+                return False
+    return True
 
 
 def parts(variant: Variant, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[np.bool_]]:

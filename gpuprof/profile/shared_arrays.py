@@ -7,10 +7,10 @@ import hashlib
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from threading import Lock
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -48,10 +48,14 @@ class SharedData:
 
     def input_file(self, buffer: Buffer, seed_offset: int) -> Path:
         """The ``.npy`` with a buffer's first content; raises ExpressionError or ConfigError for a fill that fails."""
-        from gpuprof.experiment.fills import materialize
+        from gpuprof.experiment.fills import pieces
 
         offset = seed_offset if buffer.fill.kind == "random" else 0
-        return self._once(input_key(buffer, offset), lambda: materialize(buffer, seed_offset=offset))
+        path = self.folder / f"{input_key(buffer, offset)}.npy"
+        with self._lock(path.stem):
+            if not path.exists():
+                _save_pieces(path, np.dtype(buffer.dtype), buffer.shape, pieces(buffer, seed_offset=seed_offset))
+        return path
 
     def specs(self, variant: Variant, seed_offset: int = 0) -> tuple[BufferSpec, ...]:
         """The variant's buffers for a job."""
@@ -59,7 +63,7 @@ class SharedData:
 
     def references(self, variant: Variant, seed_offset: int = 0) -> dict[str, Path]:
         """The ``.npy`` of each referenced output by name, from the YAML's expressions."""
-        from gpuprof.experiment.reference import evaluate, parts
+        from gpuprof.experiment.reference import evaluate, evaluate_in_pieces, parts
 
         key = _reference_key(variant, seed_offset)
         paths = {name: self.folder / f"{key}-{name}.npy" for name in variant.reference.expressions}
@@ -69,7 +73,14 @@ class SharedData:
                 inputs = self._inputs(variant, seed_offset)
                 for name, mask in parts(variant, inputs).items():
                     _save(paths[name].with_name(paths[name].stem + WRITTEN_SUFFIX), mask)
-                for name, values in evaluate(variant, inputs).items():
+                rest = set(paths)
+                for name in paths:
+                    found = evaluate_in_pieces(variant, name, inputs)
+                    if found is not None:
+                        buffer = variant.buffers[name]
+                        _save_pieces(paths[name], _kept_dtype(buffer.dtype), buffer.shape, found)
+                        rest.discard(name)
+                for name, values in evaluate(variant, inputs, rest).items():
                     _save(paths[name], _compact(values, variant.buffers[name].dtype))
         return paths
 
@@ -139,13 +150,6 @@ class SharedData:
             count=buffer.count,
         )
 
-    def _once(self, key: str, make: Callable[[], NDArray[np.generic]]) -> Path:
-        path = self.folder / f"{key}.npy"
-        with self._lock(key):
-            if not path.exists():
-                _save(path, make())
-        return path
-
     def _lock(self, key: str) -> Lock:
         with self._guard:
             return self._locks.setdefault(key, Lock())
@@ -170,7 +174,8 @@ def shared_bytes(variant: Variant) -> int:
 def host_bytes(variant: Variant) -> int:
     """Host memory that checking a variant takes beside the device's: inputs, references, outputs read back.
 
-    A reference of numbers alone takes nothing, one of integers as much as its output, a float64 one 8 bytes an element.
+    A reference of numbers alone takes nothing, one of integers as much as its output, one of
+    floats 8 bytes an element (of halves 4).
     """
     buffers = variant.buffers
     inputs = sum(_nbytes(buffer) for buffer in buffers.values() if buffer.fill.kind != "poison")
@@ -180,7 +185,8 @@ def host_bytes(variant: Variant) -> int:
         read = set(re.findall(r"[A-Za-z_]\w*", text)) - variant.sizes.keys() - variant.parameters.keys()
         if read and name in buffers:
             kind = np.dtype(buffers[name].dtype).kind
-            references += buffers[name].elements * 8 if kind == "f" else _nbytes(buffers[name])
+            width = 4 if buffers[name].dtype == "float16" else 8
+            references += buffers[name].elements * width if kind == "f" else _nbytes(buffers[name])
     return inputs + outputs + references
 
 
@@ -262,6 +268,31 @@ def _parent_folder(expected_bytes: int) -> Path:
     except OSError:
         return Path(tempfile.gettempdir())
     return _MEMORY_FOLDER if free > _ROOM * expected_bytes else Path(tempfile.gettempdir())
+
+
+def _kept_dtype(dtype: str) -> np.dtype[Any]:
+    """The type that a reference is kept in: float64, for a half float32 (13 bits more), else the output's own."""
+    kind = np.dtype(dtype)
+    return np.dtype({2: np.float32}.get(kind.itemsize, np.float64)) if kind.kind == "f" else kind
+
+
+def _save_pieces(
+    path: Path, dtype: np.dtype[Any], shape: tuple[int, ...], pieces: Iterable[NDArray[np.generic]]
+) -> None:
+    """Write an array whose elements come in pieces: it is never whole in this process's own memory."""
+    scratch = path.with_suffix(".part.npy")
+    try:
+        with scratch.open("wb") as file, np.errstate(over="ignore"):
+            header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+            np.lib.format.write_array_header_1_0(file, header)
+            for piece in pieces:
+                file.write(np.ascontiguousarray(piece).astype(dtype, copy=False).data)
+        scratch.replace(path)
+    except OSError as error:
+        nbytes = int(np.prod(shape, dtype=np.int64)) * dtype.itemsize
+        raise StoreError(f"cannot keep {nbytes:,} bytes of inputs in {path.parent}: {error.strerror}") from None
+    finally:
+        scratch.unlink(missing_ok=True)
 
 
 def _save(path: Path, values: NDArray[np.generic]) -> None:

@@ -62,10 +62,10 @@ def compare_output(
     mask = None if written is None else written.reshape(-1)
     wrong, max_abs, max_rel = _scan(flat_got, flat_want, tolerance, mask)
     if unwritten is not None:
-        wrong |= unwritten.reshape(-1)
-    count = int(np.count_nonzero(wrong))
+        wrong = unwritten.reshape(-1) if wrong is None else wrong | unwritten.reshape(-1)
+    count = 0 if wrong is None else int(np.count_nonzero(wrong))
     checked = got.size if mask is None else int(np.count_nonzero(mask))
-    if not count:
+    if wrong is None or not count:
         return OutputCheck(name, max_abs, max_rel, checked, got.size, 0)
     if unwritten is not None:
         never = unwritten.reshape(-1)
@@ -125,9 +125,12 @@ def comparable(got: NDArray[np.generic], want: NDArray[np.generic]) -> tuple[NDA
 
 def _scan(
     got: NDArray[np.generic], want: NDArray[np.generic], tolerance: Tolerance, mask: NDArray[np.bool_] | None
-) -> tuple[NDArray[np.bool_], float, float]:
-    """The mask of wrong elements, and the largest absolute and relative difference (NaN when one is not a number)."""
-    wrong = np.zeros(got.size, dtype=np.bool_)
+) -> tuple[NDArray[np.bool_] | None, float, float]:
+    """The mask of wrong elements (None: none is), and the largest absolute and relative difference.
+
+    The differences are NaN when one is not a number.
+    """
+    wrong: NDArray[np.bool_] | None = None
     max_abs = max_rel = 0.0
     exact = got.dtype.kind not in "fc" and tolerance.rtol == 0 and tolerance.atol == 0
     scratch = _Scratch()
@@ -142,7 +145,9 @@ def _scan(
         if here is not None:
             bad &= here
             absolute, relative = absolute[here], relative[here]
-        wrong[part] = bad
+        if bad.any():
+            wrong = np.zeros(got.size, dtype=np.bool_) if wrong is None else wrong
+            wrong[part] = bad
         if absolute.size:
             max_abs, max_rel = max(max_abs, float(np.max(absolute))), max(max_rel, float(np.max(relative)))
     return wrong, max_abs, max_rel
