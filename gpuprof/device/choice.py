@@ -70,8 +70,8 @@ def _default_choice(gpus: Gpus, driver_missing: str | None) -> DeviceChoice:
     if not gpus.devices:
         return DeviceChoice(("emulated",), notes=(f"No GPU: {gpus.why_none}; kernels run on the emulator.",))
     if driver_missing:
-        note = f"{gpus.devices[0].name} is here, but no package to drive it ({driver_missing}); kernels run on the emulator. "
-        return DeviceChoice(("emulated",), notes=(note + f"Repair: {DRIVER_REPAIR}",))
+        here = f"{gpus.devices[0].name} is here, but no package to drive it ({driver_missing})"
+        return DeviceChoice(("emulated",), notes=(f"{here}; kernels run on the emulator. Repair: {DRIVER_REPAIR}",))
     return DeviceChoice(("gpu:0",), (gpus.devices[0],))
 
 

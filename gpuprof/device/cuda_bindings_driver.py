@@ -193,17 +193,9 @@ class _PageLocked:
         driver.cuMemFreeHost(self._address)
 
 
-class PageLockedArray(np.ndarray[Any, Any]):
-    """An array in page-locked memory; ``base`` is that memory, in views too."""
-
-
 def pagelocked_empty(shape: int, dtype: DTypeLike, mem_flags: int = 0) -> NDArray[Any]:
     """A host array that the GPU copies at full rate; raises Error where no more memory may be locked."""
     memory = _PageLocked(shape * np.dtype(dtype).itemsize, mem_flags)
-    return np.ndarray((shape,), dtype, buffer=memory) if hasattr(memory, "__buffer__") else _over(memory, dtype)
-
-
-def _over(memory: _PageLocked, dtype: DTypeLike) -> NDArray[Any]:
     array: NDArray[Any] = np.asarray(memory)
     return array.view(dtype)
 
