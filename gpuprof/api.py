@@ -91,7 +91,7 @@ def run(
     from gpuprof.device.choice import parse_devices
     from gpuprof.experiment.model import Experiment
     from gpuprof.profile.observer import SilentObserver
-    from gpuprof.profile.options import EMULATE_BUDGET, RunOptions, TimingOptions
+    from gpuprof.profile.options import COMPILED_BUDGET, EMULATE_BUDGET, RunOptions, TimingOptions
     from gpuprof.profile.run import run_experiment
 
     if isinstance(experiment, Experiment):
@@ -111,6 +111,7 @@ def run(
         variants=tuple(variants),
         json=None if json is None else Path(json),
         emulate_budget=EMULATE_BUDGET if emulate_budget == "default" else emulate_budget,
+        compiled_budget=COMPILED_BUDGET if emulate_budget == "default" else emulate_budget,
     )
     return run_experiment(loaded, options, observer or SilentObserver())
 

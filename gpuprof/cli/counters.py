@@ -12,12 +12,14 @@ import click
 
 from gpuprof.cli.export_options import columns_option, export_options, takes_stdout, targets_of
 from gpuprof.cli.ncu_options import ncu_options, ncu_options_of
+from gpuprof.emulator.options import ENGINES
 
 if TYPE_CHECKING:
     from gpuprof.experiment.model import Experiment
     from gpuprof.profile.ncu.jobs import NcuOptions
     from gpuprof.profile.observer import Observer
     from gpuprof.profile.options import RunOptions
+    from gpuprof.report.counter_table import ByInstruction
     from gpuprof.results.model import Run
 
 SOURCES = ("emulated", "ncu")
@@ -27,11 +29,15 @@ SOURCES = ("emulated", "ncu")
 @click.argument("config")
 @click.option("--variant", "variants", multiple=True, metavar="LABEL", help="Only these: label, family or pattern.")
 @click.option("--by-line", is_flag=True, help="Counters of each source line, from the emulator.")
+@click.option("--by-instruction", is_flag=True, help="Counters of each SASS instruction beside its source line.")
+@click.option("--hot", is_flag=True, help="With --by-instruction: the hottest first, not in the code's order.")
+@click.option("--top", type=click.IntRange(0), metavar="N", help="With --by-instruction: only N rows  [default: all]")
 @click.option("--compare", metavar="emulated,ncu", help="Run both and say equal or different for each counter.")
 @ncu_options
 @click.option("--arch", metavar="ARCH", help="sm_89, 8.9, native ...  [default: the GPU's, else sm_89]")
 @click.option("--set", "overrides", multiple=True, metavar="NAME=VALUE", help="Replace a size or parameter.")
 @click.option("--emulate-budget", metavar="N", help="Thread instructions per emulated launch, or all (also 0).")
+@click.option("--engine", type=click.Choice(ENGINES), help="What executes on the emulator  [default: auto]")
 @click.option(
     "--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="CUDA toolkit directory."
 )
@@ -70,10 +76,24 @@ def command(config: str, **flags: Any) -> None:
         if compared:
             render_agreement(run, make_console())
         else:
-            render_counters(run, make_console(), lines=flags["by_line"], columns=parse_columns(flags["columns"]))
+            render_counters(
+                run,
+                make_console(),
+                lines=flags["by_line"],
+                instructions=_by_instruction(flags),
+                columns=parse_columns(flags["columns"]),
+            )
     for kind, target in targets.items():
         write_text((AGREEMENT_EXPORTERS if compared else COUNTER_EXPORTERS)[kind](run), target)
     sys.exit(_exit_code(run, disagreements(run) if compared else 0, ncu is not None))
+
+
+def _by_instruction(flags: Mapping[str, Any]) -> ByInstruction | None:
+    from gpuprof.report.counter_table import ByInstruction
+
+    if not flags["by_instruction"]:
+        return None
+    return ByInstruction("hot" if flags["hot"] else "address", flags["top"] or None)
 
 
 def _compared(text: str | None) -> bool:
@@ -88,7 +108,7 @@ def _compared(text: str | None) -> bool:
 
 def _options(flags: Mapping[str, Any], *, whole: bool) -> RunOptions:
     from gpuprof.arch.spelling import parse_arch
-    from gpuprof.profile.options import EMULATE_BUDGET, EMULATE_LIMIT, RunOptions
+    from gpuprof.profile.options import COMPILED_BUDGET, EMULATE_BUDGET, EMULATE_LIMIT, RunOptions
 
     budget = flags["emulate_budget"]
     return RunOptions(
@@ -102,6 +122,8 @@ def _options(flags: Mapping[str, Any], *, whole: bool) -> RunOptions:
         launch_timeout=flags["launch_timeout"],
         emulate_limit=flags["emulate_limit"] or EMULATE_LIMIT,
         emulate_budget=_budget(budget) if budget is not None else None if whole else EMULATE_BUDGET,
+        compiled_budget=_budget(budget) if budget is not None else None if whole else COMPILED_BUDGET,
+        engine=flags["engine"],
         command=("gpuprof", *sys.argv[1:]),
     )
 

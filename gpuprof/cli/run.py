@@ -12,6 +12,7 @@ import click
 from gpuprof.cli.export_options import columns_option, sort_option
 from gpuprof.cli.ncu_options import ncu_options, ncu_options_of
 from gpuprof.cli.option_groups import GroupedCommand, field_options, field_values, heading
+from gpuprof.emulator.options import ENGINES
 from gpuprof.profile.options import RunOptions, TimingOptions
 
 if TYPE_CHECKING:
@@ -57,7 +58,12 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
 @heading("Build")
 @field_options(RunOptions, title="Build")
 @heading("Emulator")
-@click.option("--emulate-budget", metavar="N", help="Thread instructions per emulated launch, or 'all'  [default: 1e8]")
+@click.option(
+    "--emulate-budget",
+    metavar="N",
+    help="Thread instructions per emulated launch, or 'all'  [default: 1e8; compiled 1e10]",
+)
+@click.option("--engine", type=click.Choice(ENGINES), help="What executes on the emulator  [default: auto]")
 @field_options(RunOptions, title="Emulator")
 def command(config: str, **flags: Any) -> None:
     """Build every variant of CONFIG, check it, time it, and print one table.
@@ -111,6 +117,7 @@ def _options(flags: Mapping[str, Any]) -> RunOptions:
 
     from gpuprof.arch.spelling import parse_arch
     from gpuprof.device.choice import parse_devices
+    from gpuprof.profile.options import COMPILED_BUDGET
 
     timing = TimingOptions(
         protocol="warm" if flags["warm"] else "cold",
@@ -127,6 +134,8 @@ def _options(flags: Mapping[str, Any]) -> RunOptions:
         variants=flags["variants"],
         json=Path(json_file) if json_file not in (None, "-") else None,
         emulate_budget=parse_budget(flags["emulate_budget"]),
+        compiled_budget=COMPILED_BUDGET if flags["emulate_budget"] is None else parse_budget(flags["emulate_budget"]),
+        engine=flags["engine"],
         ncu=bool(flags["ncu_sets"] or flags["ncu_sections"] or flags["ncu_report"]),
         command=("gpuprof", *sys.argv[1:]),
         **field_values(RunOptions, flags),

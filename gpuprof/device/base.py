@@ -108,6 +108,8 @@ class LaunchCounters:
     warnings: tuple[str, ...] = ()  #: what the counting cost, or cannot say
     #: Of a sample: by the identifier of an output, how many bytes the whole grid would have stored to (estimated)
     expected_bytes: Mapping[int, float] = field(default_factory=dict)
+    engine: str = ""  #: of the emulator: ``compiled`` or ``numpy``
+    engine_note: str = ""  #: why it was not the compiled one
     #: By the identifier of a buffer of ``Launch.unset``: where bytes were read first that no store had reached
     unset_reads: Mapping[int, CodeLocation] = field(default_factory=dict)
 

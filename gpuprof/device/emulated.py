@@ -250,6 +250,8 @@ def _launch_counters(image: KernelImage, report: EmulationReport) -> LaunchCount
         blocks_total=report.blocks_total,
         per_instruction=tuple(per_instruction),
         printed=report.printed,
+        engine=report.engine,
+        engine_note=report.engine_note,
         unavailable=report.unavailable,
         warnings=report.warnings,
     )

@@ -16,6 +16,7 @@ from gpuprof.emulator.control.batch import Batch
 from gpuprof.emulator.control.scheduler import run_batch
 from gpuprof.emulator.counting.counters import Counters
 from gpuprof.emulator.counting.metrics import Code, instruction_metrics, metric_names, unavailable_metrics
+from gpuprof.emulator.engines import ChosenEngine
 from gpuprof.emulator.launching import open_launch
 from gpuprof.emulator.loader import KernelImage
 from gpuprof.emulator.options import EmulationOptions, EmulationReport, PerInstruction
@@ -72,20 +73,21 @@ def emulate(
     """
     options = options or EmulationOptions()
     context = open_launch(image, arena, grid, block, parameters, dynamic_shared_bytes, options)
-    engine = _Engine(context, image)
     total = grid[0] * grid[1] * grid[2]
+    numpy_engine = _Engine(context, image)
+    engine = ChosenEngine(context, image, numpy_engine, numpy_engine.workers, total)
     talks = image.program.uses(_GLOBAL_ATOMICS)
     if options.budget is None or total <= _FEW_BLOCKS or talks:
         strata = [_Stratum(total, engine.run(np.arange(total, dtype=np.int64)))]
     else:
         coverage = _Coverage(arena, options.watched)
         started = time.monotonic()
-        strata = _sample(engine, grid, options.budget, coverage)
-        warnings = _over_budget(strata, options.budget, time.monotonic() - started)
+        strata = _sample(engine, grid, coverage)
+        warnings = _over_budget(strata, engine.budget, time.monotonic() - started)
         if sum(stratum.counters.blocks for stratum in strata) < total:
-            report = _report(image, context, strata, total)
+            report = _report(image, context, engine, strata, total)
             return replace(report, expected_bytes=coverage.expected(strata), warnings=(*warnings, *report.warnings))
-    return _report(image, context, strata, total)
+    return _report(image, context, engine, strata, total)
 
 
 def emulate_blocks(
@@ -129,7 +131,7 @@ class _Coverage:
         return tuple(float(value) for value in total)
 
 
-def _sample(engine: _Engine, grid: Dim3, budget: int, coverage: _Coverage) -> list[_Stratum]:
+def _sample(engine: ChosenEngine, grid: Dim3, coverage: _Coverage) -> list[_Stratum]:
     """One block of each class, then the whole rest when the budget allows it, else more of the largest class.
 
     The first blocks count too, the largest class's first: classes for which the budget has nothing left are taken for
@@ -139,17 +141,17 @@ def _sample(engine: _Engine, grid: Dim3, budget: int, coverage: _Coverage) -> li
     strata: list[_Stratum] = []
     spent = most = 0
     for number, each in enumerate(classes):
-        if number and spent + most > budget:
+        if number and spent + most > engine.budget:
             strata[0] = replace(strata[0], size=strata[0].size + sum(rest.size for rest in classes[number:]))
             return strata
         strata.append(_Stratum(each.size, engine.run(np.array([each.pilot])), coverage.take()))
         cost = sum(strata[-1].counters.threads)
         spent, most = spent + cost, max(most, cost)
     expected = sum(sum(stratum.counters.threads) * stratum.size for stratum in strata)
-    if expected <= budget:
+    if expected <= engine.budget:
         return _finish(engine, classes, strata)
     first = strata[0]
-    more = choose_more(classes[0], max(0, (budget - spent) // max(sum(first.counters.threads), 1)))
+    more = choose_more(classes[0], max(0, (engine.budget - spent) // max(sum(first.counters.threads), 1)))
     first.counters.add(engine.run(more))
     first.stored = coverage.take() + (0 if first.stored is None else first.stored)
     return strata
@@ -170,7 +172,7 @@ def _over_budget(strata: Sequence[_Stratum], budget: int, seconds: float) -> tup
     )
 
 
-def _finish(engine: _Engine, classes: tuple[BlockClass, ...], strata: list[_Stratum]) -> list[_Stratum]:
+def _finish(engine: ChosenEngine, classes: tuple[BlockClass, ...], strata: list[_Stratum]) -> list[_Stratum]:
     """Run every block that was no pilot; the counts are then exact and need no scaling."""
     everything = np.sort(np.concatenate([each.blocks for each in classes]))
     pilots = np.array([each.pilot for each in classes])
@@ -188,12 +190,12 @@ class _Engine:
         self._image = image
         observer = context.options.observer
         self._program = image.program if observer is None else image.program.observed_by(observer)
-        self._workers = 1 if observer is not None else _worker_count(context.options.threads, image)
+        self.workers = 1 if observer is not None else _worker_count(context.options.threads, image)
 
     def run(self, blocks: Blocks) -> Counters:
         """Run these blocks, in batches on several processes; returns what they counted."""
         batches = list(self._batches(blocks))
-        workers = min(self._workers, len(batches))
+        workers = min(self.workers, len(batches)) if self._context.deadline is None else 1
         counters = share(self._run_batches, batches, workers) if workers > 1 else self._run_batches(batches)
         counters.blocks += len(blocks)
         counters.launched_warps += len(blocks) * self._context.warps
@@ -212,6 +214,10 @@ class _Engine:
         size = self._batch_size()
         for first in range(0, len(blocks), size):
             yield blocks[first : first + size]
+
+    def batch_count(self, blocks: int) -> int:
+        """Into how many batches that many blocks fall."""
+        return -(-blocks // self._batch_size())
 
     def _batch_size(self) -> int:
         """Blocks per batch: whole rows of the grid or equal parts of one, since blocks of a row share values."""
@@ -234,7 +240,9 @@ def _worker_count(wanted: int | None, image: KernelImage) -> int:
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def _report(image: KernelImage, context: LaunchContext, strata: list[_Stratum], total: int) -> EmulationReport:
+def _report(
+    image: KernelImage, context: LaunchContext, engine: ChosenEngine, strata: list[_Stratum], total: int
+) -> EmulationReport:
     names = metric_names(image.arch)
     exact, estimate = dict.fromkeys(names, 0), dict.fromkeys(names, 0.0)
     lines: dict[int, dict[str, float]] = {}
@@ -266,6 +274,8 @@ def _report(image: KernelImage, context: LaunchContext, strata: list[_Stratum], 
         blocks_total=total,
         per_instruction=per_instruction if context.options.per_instruction else (),
         printed=context.runtime.text,
+        engine=engine.name,
+        engine_note=engine.note,
         unset_reads={} if context.unset_reads is None else dict(context.unset_reads.found),
         warnings=doubts(image.arch, (image.program.instructions[index] for index in lines)),
     )

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gpuprof.errors import CodeLocation
+from gpuprof.errors import CodeLocation, UsageError
 
 if TYPE_CHECKING:
     from gpuprof.emulator.contract import Observer
@@ -24,6 +25,20 @@ class Order:
     lowest_first: bool = False
 
 
+#: What can execute a launch: numpy, compiled lanes, or the one that suits it.
+ENGINES = ("auto", "compiled", "numpy")
+#: Names the engine where nothing else does: auto, compiled or numpy.
+ENGINE_VARIABLE = "GPUPROF_ENGINE"
+
+
+def default_engine() -> str:
+    """The engine of the environment, else ``auto``; raises UsageError."""
+    name = os.environ.get(ENGINE_VARIABLE) or "auto"
+    if name not in ENGINES:
+        raise UsageError(f"{ENGINE_VARIABLE}={name}: the engines are {', '.join(ENGINES)}")
+    return name
+
+
 @dataclass(frozen=True)
 class EmulationOptions:
     """Limits and budgets. ``budget`` is thread instructions of a launch, above which a sample of blocks runs."""
@@ -34,6 +49,8 @@ class EmulationOptions:
     printf_bytes: int = 1 << 20
     threads: int | None = None  #: processes that share the blocks; None: the cores of this process
     per_instruction: bool = True
+    engine: str = field(default_factory=default_engine)  #: ``compiled``, ``numpy``, or by what suits the launch
+    compiled_budget: int | None = None  #: in place of ``budget`` where the compiled engine runs; None: the same
     watched: tuple[tuple[int, int], ...] = ()  #: (address, bytes) of buffers whose coverage by a sample is estimated
     #: (address, bytes) of buffers of which the first load before any store is looked for; None: nobody looks
     unset: tuple[tuple[int, int], ...] | None = None
@@ -62,6 +79,8 @@ class EmulationReport:
     printed: str = ""
     unavailable: Mapping[str, str] = field(default_factory=dict)  #: metric that was not counted -> the reason
     warnings: tuple[str, ...] = field(default_factory=tuple)
+    engine: str = "numpy"  #: that executed the launch: ``numpy`` or ``compiled``
+    engine_note: str = ""  #: why it was not the compiled one
     #: Of a sample: per watched buffer, the bytes that the whole grid would have stored to, by the classes of blocks.
     expected_bytes: tuple[float, ...] = ()
     #: By position in ``EmulationOptions.unset``: where bytes were read that no store had reached.

@@ -123,6 +123,7 @@ class Program:
         for name in names:
             self._append(name, disassembly.functions[name].instructions)
         self.end = len(self.instructions) * INSTRUCTION_BYTES
+        self.jumped_to: set[int] = set()  #: instruction numbers that only running showed to be targets
         self._runs: dict[int, StraightCode] = {}
         self._lock = Lock()
         self._locate = locate
@@ -184,6 +185,22 @@ class Program:
         instruction = bind_instruction(with_addresses(self.instructions[index], self.address_of))
         site = Site(index, index * INSTRUCTION_BYTES, self._starts[index], instruction, self)
         return Decoded(instruction, self.arch), site
+
+    def bound(self, index: int) -> tuple[Decoded, Site]:
+        """An instruction with bound operands, and where it stands."""
+        return self._site(index)
+
+    def label_at(self, section: int, name: str) -> int:
+        """The number of the instruction at a label of a section (by its first program counter); -1: no such label."""
+        return self._labels.get((section, name), -1)
+
+    @cached_property
+    def _labels(self) -> dict[tuple[int, str], int]:
+        return {
+            (self._starts[index], name): index
+            for index, instruction in enumerate(self.instructions)
+            for name in instruction.labels
+        }
 
     def why_not(self, index: int) -> str | None:
         """Why an instruction cannot be executed, or None when it can."""

@@ -16,6 +16,7 @@ from gpuprof.results.model import OccupancyFacts, SassFacts
 if TYPE_CHECKING:
     from gpuprof.experiment.model import KernelStep
     from gpuprof.sass.analysis import Analysis
+    from gpuprof.sass.findings import Finding
     from gpuprof.sass.model import Disassembly, Function
     from gpuprof.toolchain.cache import Cache
     from gpuprof.toolchain.elf import CubinFacts
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from gpuprof.toolchain.tools import Toolchain
 
 #: Change it when ``SassFacts`` or what fills it changes: older entries are then made anew.
-FACTS_FORMAT = 6
+FACTS_FORMAT = 7
 _CACHE_KIND = "facts"
 
 
@@ -45,16 +46,17 @@ class CodePlace:
     cubin_sha256: str
     symbol: str
     demangled: str
+    block: tuple[int, int, int] | None = None  #: of the launch: what lane addresses follow from
 
     @property
     def key(self) -> str:
         """Under which the cache keeps its facts."""
-        return hashlib.sha256(f"{FACTS_FORMAT}|{self.cubin_sha256}|{self.symbol}".encode()).hexdigest()
+        return hashlib.sha256(f"{FACTS_FORMAT}|{self.cubin_sha256}|{self.symbol}|{self.block}".encode()).hexdigest()
 
 
-def place_of(build: Build) -> CodePlace:
-    """Where a build's kernel stands."""
-    return CodePlace(build.cubin, build.cubin_sha256, build.symbol, build.demangled)
+def place_of(build: Build, block: tuple[int, int, int] | None = None) -> CodePlace:
+    """Where a build's kernel stands, and the block that it is launched with."""
+    return CodePlace(build.cubin, build.cubin_sha256, build.symbol, build.demangled, block)
 
 
 def kept_facts(cache: Cache, place: CodePlace) -> CodeFacts | None:
@@ -93,7 +95,7 @@ def _analyse(place: CodePlace, digest: str, code: Disassembly, cubin: CubinFacts
     if function is None:
         return CodeFacts(digest, None, f"nvdisasm prints no code for {place.demangled}")
     try:
-        facts = sass_facts(function, code.arch, cubin.kernels.get(place.symbol))
+        facts = sass_facts(function, code.arch, cubin.kernels.get(place.symbol), place.block)
         return CodeFacts(digest, facts, zero_constants=zero_constants(function, cubin))
     except Exception as error:  # nor one in the analysis
         return CodeFacts(digest, None, _why(error))
@@ -122,12 +124,15 @@ def zero_constants(function: Function, cubin: CubinFacts) -> tuple[str, ...]:
     )
 
 
-def sass_facts(function: Function, arch: str, resources: Resources | None) -> SassFacts:
+def sass_facts(
+    function: Function, arch: str, resources: Resources | None, block: tuple[int, int, int] | None = None
+) -> SassFacts:
     """Counted facts of a kernel, with the names of parameters that ``gpuprof sass`` gives it."""
     from gpuprof.sass.analysis import analyse
 
     parameters = resources.parameters if resources is not None else ()
-    return facts_of(analyse(function, arch, parameters=[(each.offset, each.size) for each in parameters]))
+    named = [(each.offset, each.size) for each in parameters]
+    return facts_of(analyse(function, arch, parameters=named, block=block))
 
 
 def facts_of(analysis: Analysis) -> SassFacts:
@@ -148,7 +153,14 @@ def facts_of(analysis: Analysis) -> SassFacts:
         ffma_share_hot_loop=round(ffma / total, 4) if hot is not None and total else None,
         shared_loads_per_ffma=round(shared / ffma, 4) if ffma else None,
         loops=tuple(loop_data(loop) for loop in analysis.loops),
+        finding=finding_line(analysis.findings[0]) if analysis.findings else "",
     )
+
+
+def finding_line(finding: Finding) -> str:
+    """A finding in one line: the sentence, what a repair could save, and the repair."""
+    saving = f" ({finding.saving.text})" if finding.saving is not None else ""
+    return f"{finding.sentence.rstrip('.')}{saving}: {finding.fix}"
 
 
 def _why(error: Exception) -> str:

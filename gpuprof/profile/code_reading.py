@@ -17,6 +17,7 @@ from gpuprof.profile.code_facts import CodeFacts, CodePlace, kept_facts, place_o
 
 if TYPE_CHECKING:
     from gpuprof.device.process import ChildProcess
+    from gpuprof.isa.machine import Dim3
     from gpuprof.toolchain.cache import Cache
     from gpuprof.toolchain.tools import Toolchain
 
@@ -110,7 +111,7 @@ class CodeReader:
     def _read_group(
         self, group: Sequence[tuple[_Open, str]], reader: Callable[[ReadRequest], Sequence[CodeFacts]]
     ) -> None:
-        places = [place_of(entry.built.builds[step]) for entry, step in group]
+        places = [place_of(entry.built.builds[step], _block_of(entry.built, step)) for entry, step in group]
         found = {place: kept_facts(self._cache, place) for place in places}
         missing = [place for place, facts in found.items() if facts is None]
         if missing:
@@ -127,6 +128,10 @@ class CodeReader:
             complete = len(entry.facts) == len(entry.built.builds)
         if complete:
             self._emit(CodeRead(entry.built.variant.label, entry.facts))
+
+
+def _block_of(built: BuiltVariant, name: str) -> Dim3 | None:
+    return next((getattr(step, "block", None) for step in built.variant.steps if step.name == name), None)
 
 
 def read_here(request: ReadRequest) -> tuple[CodeFacts, ...]:

@@ -48,6 +48,7 @@ def counters_of(steps: Sequence[StepCounters], seconds: float | None = None) -> 
         unavailable=unavailable,
         per_line=tuple(entry for step in chosen for entry in _entries(step)),
         printed="".join(step.counters.printed for step in steps),
+        engine="+".join(sorted({step.counters.engine for step in chosen} - {""})),
         seconds=seconds,
     )
 

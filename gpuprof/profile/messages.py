@@ -24,6 +24,8 @@ class Open:
     instruction_limit: int
     threads: int | None = None
     cuda_home: Path | None = None
+    compiled_budget: int | None = None
+    engine: str | None = None
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from gpuprof.device.jobs import TimingProtocol
 
 #: Thread instructions of one launch above which the emulator runs a sample of the grid's blocks.
 EMULATE_BUDGET = 100_000_000
+#: The same for the compiled engine, which executes that many in the time that numpy takes for the other.
+COMPILED_BUDGET = 10_000_000_000
 #: Instructions of one warp above which the emulator calls a launch endless. No bundled experiment has a warp with a
 #: hundredth of them, and an endless loop of a few instructions gets there within a minute.
 EMULATE_LIMIT = 5_000_000
@@ -73,6 +75,8 @@ class RunOptions:
     resume: bool = option(False, "What to run", "Keep the rows of the last run that still hold; run the rest.")
     save_outputs: Path | None = option(None, "Output", "Write every output as .npy.", metavar="DIR")
     emulate_budget: int | None = EMULATE_BUDGET
+    compiled_budget: int | None = COMPILED_BUDGET  #: in place of it where the compiled engine runs
+    engine: str | None = None  #: ``auto``, ``compiled``, ``numpy``; None: the environment's
     emulate_limit: int = option(
         EMULATE_LIMIT, "Emulator", "Instruction limit per warp (endless-loop guard).", minimum=1, metavar="N"
     )

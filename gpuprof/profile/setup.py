@@ -73,7 +73,11 @@ class Setup:
 
     def settings(self, options: RunOptions) -> tuple[object, ...]:
         """The options that change what a row says."""
-        emulation = (options.emulate_budget, options.emulate_limit) if self.devices.kind == "emulated" else ()
+        emulation = (
+            (options.emulate_budget, options.compiled_budget, options.emulate_limit)
+            if self.devices.kind == "emulated"
+            else ()
+        )
         timing = (options.timing,) if self.devices.kind == "gpu" else ()
         return (*row_settings(options), *emulation, *timing)
 
@@ -97,6 +101,8 @@ class Setup:
             device=name,
             arch=self.default_arch,
             budget=options.emulate_budget,
+            compiled_budget=options.compiled_budget,
+            engine=options.engine,
             instruction_limit=options.emulate_limit,
             threads=max(1, cores() // lanes),
             cuda_home=options.cuda_home,

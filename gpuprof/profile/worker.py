@@ -79,6 +79,8 @@ class Worker:
             request.device,
             arch=request.arch,
             budget=request.budget,
+            compiled_budget=request.compiled_budget,
+            engine=request.engine,
             instruction_limit=request.instruction_limit,
             threads=request.threads,
             cuda_home=request.cuda_home,

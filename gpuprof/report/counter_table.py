@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuprof.report import units
 from gpuprof.report.columns import status_word
 from gpuprof.report.headlines import headlines
+from gpuprof.report.instruction_table import print_instructions
 from gpuprof.report.layout import ALWAYS, Column
 from gpuprof.report.tables import print_columns
 from gpuprof.report.verdict import verdict
@@ -31,8 +32,25 @@ COUNTER_NAMES = tuple(
 )
 
 
-def render_counters(run: Run, console: Console, *, lines: bool = False, columns: Sequence[str] = ()) -> None:
-    """Print every variant's counters, or those of each source line; ``columns`` (``--columns``) chooses among them.
+@dataclass(frozen=True)
+class ByInstruction:
+    """``--by-instruction``: in which order, and how many."""
+
+    order: str = "address"
+    most: int | None = None
+
+
+def render_counters(
+    run: Run,
+    console: Console,
+    *,
+    lines: bool = False,
+    instructions: ByInstruction | None = None,
+    columns: Sequence[str] = (),
+) -> None:
+    """Print every variant's counters, or those of each source line, or of each instruction.
+
+    ``columns`` (``--columns``) chooses among the counters.
 
     Raises:
         UsageError: ``columns`` has a name that nothing was counted under.
@@ -44,6 +62,8 @@ def render_counters(run: Run, console: Console, *, lines: bool = False, columns:
         counters = counters_of(result)
         if counters is None:
             console.print(Text(_why_none(result), style="red"))
+        elif instructions is not None:
+            print_instructions(counters, console, order=instructions.order, most=instructions.most)
         elif lines:
             _print_lines(counters, console)
         else:

@@ -21,6 +21,7 @@ from gpuprof.report.columns import (
     rows_of,
     status_word,
 )
+from gpuprof.report.conclusion import conclusion_lines
 from gpuprof.report.grouping import grouped
 from gpuprof.report.label_columns import label_heads
 from gpuprof.report.ncu_table import ncu_columns
@@ -101,6 +102,7 @@ def _usual(run: Run, *, sass: bool) -> tuple[Head, ...]:
 
 def below(run: Run) -> Iterator[tuple[str, str]]:
     """(style, line): failures with their reasons, expectations that failed, warnings, notes."""
+    yield from conclusion_lines(run)
     yield from _fastest(run)
     yield from _failures(run)
     yield from _verdicts(run)
@@ -124,8 +126,7 @@ def _fastest(run: Run) -> Iterator[tuple[str, str]]:
     timed = [(r.timing.median_us, r.variant) for r in run.results if r.timing is not None and r.status is Status.OK]
     if len(timed) >= LONG_SWEEP:
         best = [f"{label} {units.microseconds(time)}" for time, label in sorted(timed)[:SHOWN_FASTEST]]
-        yield "bold", f"fastest: {best[0]}"
-        yield "", f"then: {', '.join(best[1:])}"
+        yield "", f"fastest three: {', '.join(best)}"
 
 
 def _failures(run: Run) -> Iterator[tuple[str, str]]:

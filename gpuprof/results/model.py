@@ -95,6 +95,7 @@ class SassFacts:
     ffma_share_hot_loop: float | None = None
     shared_loads_per_ffma: float | None = None
     loops: tuple[Mapping[str, object], ...] = ()
+    finding: str = ""  #: the weightiest, as ``gpuprof sass`` says it
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,7 @@ class Counters:
     unavailable: Mapping[str, str] = field(default_factory=dict)
     per_line: tuple[Mapping[str, object], ...] = ()
     printed: str = ""
+    engine: str = ""  #: of the emulator: ``compiled``, ``numpy``, or both with a plus
     seconds: float | None = None  #: wall time that the emulator took for the pass
 
 

@@ -44,6 +44,7 @@ class EmulatedCubin:
         threads: int | None = None,
         block: int = 128,
         poison: int = 0xFFFFFFFF,
+        engine: str = "numpy",
     ) -> np.ndarray:
         """kernel(output, *inputs, *scalars) over ``threads`` threads; what it left in ``output``."""
         arrays = (output, *(np.ascontiguousarray(array) for array in inputs))
@@ -54,7 +55,7 @@ class EmulatedCubin:
         values = [np.uint64(address).tobytes() for address in addresses] + [scalar.tobytes() for scalar in scalars]
         count = output.size if threads is None else threads
         grid = (-(-count // block), 1, 1)
-        options = EmulationOptions(poison=poison)
+        options = EmulationOptions(poison=poison, engine=engine)
         emulate(image, self.arena, grid, (block, 1, 1), pack_parameters(image, values), options=options)
         result = self.arena.view(addresses[0], output.nbytes).copy().view(output.dtype).reshape(output.shape)
         for address in addresses:

@@ -8,6 +8,7 @@ lock cannot starve the lock's holder.
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +34,10 @@ PARKED_TURNS = 16
 _NEVER = 1 << 60
 
 
+class OutOfTime(EmulationError):
+    """A launch passed its deadline, which only a first try in this engine has."""
+
+
 def run_batch(batch: Batch, program: Code) -> None:
     """Run all lanes of the batch to their ends; raises EmulationError and its kinds."""
     run_fragments(batch, program, _NEVER)
@@ -47,7 +52,10 @@ def run_fragments(batch: Batch, program: Code, stop: int) -> None:
     """Run until no fragment is left that stands before program counter ``stop``."""
     ordered = batch.launch.options.order is not None
     turn, length = 0, ORDERED_TURN if ordered else TURN
+    deadline = batch.launch.deadline
     while batch.fragments:
+        if deadline is not None and perf_counter() > deadline:
+            raise OutOfTime("the launch takes longer than it was given")
         parked = bool(batch.others or batch.pool)
         fair = turn >= (length * PARKED_TURNS if parked else length)
         if fair and parked:

@@ -162,6 +162,11 @@ class Arena:
             return None
         return self._regions[index]
 
+    def bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Offsets of the first bytes of all live buffers, ascending, and of the bytes behind their ends."""
+        ends = [region.end for region in self._regions]
+        return np.array(self._starts, np.int64), np.array(ends, np.int64)
+
     def owned(self, offsets: NDArray[np.int64], width: int) -> NDArray[np.bool_]:
         """Per offset: whether ``width`` bytes from there lie in one live buffer."""
         if not self._regions:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpuprof.emulator.semantics.primitives import primitive
 from gpuprof.emulator.semantics.rounding import to_odd, two_sum
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ def _split(value: F64) -> tuple[F64, F64]:
     return high, value - high
 
 
+@primitive("sum_double")
 def sum_double(a: F64, b: F64, mode: str) -> F64:
     """a + b rounded by ``mode``."""
     total, error = two_sum(a, b)
@@ -49,6 +51,7 @@ def sum_double(a: F64, b: F64, mode: str) -> F64:
     return _redo(result, overflow, mode, a, np.ones((1, 1, 1)), b)
 
 
+@primitive("product_double")
 def product_double(a: F64, b: F64, mode: str) -> F64:
     """a * b rounded by ``mode``."""
     product, error = two_product(a, b)
@@ -59,6 +62,7 @@ def product_double(a: F64, b: F64, mode: str) -> F64:
     return _redo(result, risky & ~special, mode, a, b, None)
 
 
+@primitive("fused_double")
 def fused_double(a: F64, b: F64, c: F64, mode: str = "RN") -> F64:
     """a * b + c rounded once by ``mode``."""
     product, low = two_product(a, b)

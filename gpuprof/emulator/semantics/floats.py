@@ -27,6 +27,7 @@ from gpuprof.emulator.semantics.forms import (
     pick,
     set_comparison,
 )
+from gpuprof.emulator.semantics.primitives import primitive
 from gpuprof.emulator.semantics.rounding import (
     canonical,
     flush,
@@ -141,6 +142,7 @@ HALFWAY = np.iinfo(np.int64).min  #: those bits when they are exactly half a pla
 DENORMAL_KEYS = np.uint32(0x00FFFFFF)
 
 
+@primitive("fused")
 def fused(a: F32, b: F32, c: F32) -> F32:
     """a * b + c rounded once to nearest even.
 

@@ -19,6 +19,7 @@ from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered, semant
 from gpuprof.emulator.semantics.floats import FLOAT_COMPARE, extremum, with_product_sign
 from gpuprof.emulator.semantics.forms import BOOLEANS, allow, combine, encoded_constant, is_predicate, pick
 from gpuprof.emulator.semantics.narrow import bfloat_to_single, half_to_single, to_bfloat, to_half
+from gpuprof.emulator.semantics.primitives import contiguous
 from gpuprof.emulator.semantics.rounding import canonical, to_odd, two_sum
 from gpuprof.sass.model import Operand, OperandKind
 
@@ -93,10 +94,10 @@ def _register_pair(insn: Decoded, operand: Operand) -> Pair:
         return lambda _: zero
 
     def read(lanes: Lanes) -> F32:
-        raw = np.ascontiguousarray(lanes.raw(operand))[..., None].view(np.uint16)
+        raw = contiguous(lanes.raw(operand))[..., None].view(np.uint16)
         if swizzle is not None:
             raw = raw[..., :1] if swizzle == (0, 0) else raw[..., 1:] if swizzle == (1, 1) else raw[..., ::-1]
-        value = widen(np.ascontiguousarray(raw))
+        value = widen(contiguous(raw))
         if absolute:
             value = np.abs(value)
         return -value if negate else value
@@ -128,7 +129,7 @@ def packed(bits: NDArray[np.uint16]) -> NDArray[np.uint32]:
     """(…, 2) or (…, 1) halves as words."""
     if bits.shape[-1] == 1:
         bits = np.repeat(bits, 2, axis=-1)
-    return np.ascontiguousarray(bits).view(np.uint32)[..., 0]
+    return contiguous(bits).view(np.uint32)[..., 0]
 
 
 def _arithmetic(insn: Decoded, count: int, compute: Callable[..., Any]) -> Execute:

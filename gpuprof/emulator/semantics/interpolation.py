@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpuprof.emulator.semantics.primitives import primitive
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -44,6 +46,7 @@ class Interpolator:
         """The result in units of its last place, cut to a whole number."""
         return np.floor(self.value(position)).astype(np.int32)
 
+    @primitive("interpolate")
     def value(self, position: NDArray[np.int32]) -> NDArray[np.float64]:
         """The polynomial at each position: segment and x as one integer."""
         segment = position >> np.int32(self.low_bits)

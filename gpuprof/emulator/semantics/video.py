@@ -10,6 +10,7 @@ import numpy as np
 
 from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered, semantics
 from gpuprof.emulator.semantics.forms import Form, allow, arithmetic_form, expect_sources, extremum, integer, pick
+from gpuprof.emulator.semantics.primitives import contiguous
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -30,12 +31,12 @@ PACKED: dict[str, type[np.integer[Any]]] = {
 
 def parts(value: U32, kind: type[np.integer[Any]]) -> NDArray[Any]:
     """The word's bytes or halves, low first, along a new last axis."""
-    return np.ascontiguousarray(value)[..., None].view(kind)
+    return contiguous(value)[..., None].view(kind)
 
 
 def word(values: NDArray[Any]) -> U32:
     """The inverse of ``parts``."""
-    return np.ascontiguousarray(values).view(np.uint32)[..., 0]
+    return contiguous(values).view(np.uint32)[..., 0]
 
 
 def packed_minimum(insn: Decoded) -> Execute:

@@ -53,11 +53,15 @@ class LaunchContext:
         self.warps = -(-self.threads // WARP)
         self.present = _present(self.threads, self.warps)
         self.thread_values = thread_registers(self.block, self.warps)
+        self.deadline: float | None = None  #: by ``time.perf_counter``; above it OutOfTime is raised
 
     def name_lane(self, lanes: LaneState, where: tuple[int, int, int]) -> tuple[Dim3, Dim3]:
         """(block, thread) indices of a lane given as (block row, warp, lane) of a batch."""
         row, warp, lane = where
-        block_id, warp_id = lanes.identify(row, warp)
+        return self.name_thread(*lanes.identify(row, warp), lane)
+
+    def name_thread(self, block_id: int, warp_id: int, lane: int) -> tuple[Dim3, Dim3]:
+        """(block, thread) indices of a lane given by the numbers of its block in the grid and its warp in the block."""
         thread = warp_id * WARP + lane
         x, y, _ = self.grid
         tx, ty, _ = self.block
