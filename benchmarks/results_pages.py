@@ -191,12 +191,14 @@ def config_page(name: str, runs: Sequence[Run]) -> str:
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def index_row(name: str, run: Run) -> str:
-    """One run of the index."""
-    good = sum(result.status is Status.OK for result in run.results)
-    sizes = size_text(run)
-    cells = (f"[{name}]({name}.md)", escape_markdown(run.description), sizes, f"{good} of {len(run.results)}")
-    return "| " + " | ".join(cells) + " |"
+def index_row(name: str, runs: Sequence[Run]) -> str:
+    """One row for a config, with the sizes of each of its runs and how many of their rows were verified."""
+    sizes = dict.fromkeys(size_text(run) for run in runs)
+    verified = dict.fromkeys(
+        f"{sum(row.status is Status.OK for row in run.results)} of {len(run.results)}" for run in runs
+    )
+    cells = (f"[{name}]({name}.md)", escape_markdown(runs[0].description), "; ".join(sizes), "; ".join(verified))
+    return f"| {' | '.join(cells)} |"
 
 
 def section_text(section: Section, path: Path, machine: str) -> str:
@@ -250,14 +252,14 @@ def index(pages: dict[str, tuple[Run, ...]], sessions: Sessions, standing: Stand
         "# Measured on a GPU",
         "",
         "Written by `python benchmarks/results_pages.py OUT` from what `benchmarks/gpu_session.sh OUT PART...` left.",
-        "A GPU does not count by itself: without `--ncu`, expectations on counters are undecided here.",
+        "Counters on a GPU need `--ncu`: without it, expectations on counters are undecided here.",
         "",
         "| config | question | sizes | verified |",
         "| :--- | :--- | :--- | ---: |",
     )
     for entry in configs():
         runs = pages.get(entry.stem)
-        yield from (index_row(entry.stem, run) for run in runs) if runs else standing.rows(entry.stem)
+        yield from [index_row(entry.stem, runs)] if runs else standing.rows(entry.stem)
     yield ""
     for section in SECTIONS:
         if path := sessions.find(section.file):

@@ -56,8 +56,9 @@ def modules_importing(prefix: str) -> set[str]:
     }
 
 
-def test_pycuda_is_imported_in_one_module() -> None:
-    assert modules_importing("pycuda") <= {"device/gpu.py"}
+def test_drivers_are_imported_in_one_module_each() -> None:
+    assert modules_importing("pycuda") == set()  # by name, in device/drivers.py
+    assert modules_importing("cuda") <= {"device/cuda_bindings_driver.py"}
 
 
 def test_networkx_is_imported_in_one_module() -> None:

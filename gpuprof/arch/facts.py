@@ -1,4 +1,4 @@
-"""What an architecture has: read from ``arch/data/sm_*.json``, where every figure stands with its source."""
+"""What an architecture has: read from ``arch/data/sm_*.json``, where every figure has its source."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def summary(experiment: Experiment) -> str:
 
 
 def variants_table(experiment: Experiment) -> Table:
-    """One row per step; a variant's label stands on its first."""
+    """One row per step; a variant's label is on its first."""
     from rich import box
     from rich.table import Table
 

@@ -62,7 +62,11 @@ def _print(findings: tuple[Finding, ...], possible: bool, notes: tuple[str, ...]
         console.print(f"note: {note}", style="dim")
     essential = ", ".join(finding.name for finding in findings if finding.essential and finding.state != "ok")
     working = {finding.name for finding in findings if finding.state == "ok"}
-    deeds = "built, timed and emulated" if {"GPU", "pycuda"} <= working else "built and emulated"
+    deeds = (
+        "built, timed and emulated"
+        if "GPU" in working and working & {"pycuda", "cuda-bindings"}
+        else "built and emulated"
+    )
     verdict = f"kernels can be {deeds} here" if possible else f"cannot build and emulate: see {essential}"
     console.print(verdict, style="bold")
 

@@ -32,7 +32,7 @@ def heading(title: str) -> Callable[[Function], Function]:
     """Put the options below this decorator, up to the next heading, under ``title``."""
 
     def decorate(function: Function) -> Function:
-        # decorators apply from the last one up: an option without a heading stands between this one and the next
+        # decorators apply from the last one up: an option without a heading is between this one and the next
         for parameter in getattr(function, "__click_params__", ()):
             if not hasattr(parameter, "heading"):
                 parameter.heading = title  # read by GroupedCommand

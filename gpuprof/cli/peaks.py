@@ -21,8 +21,8 @@ def command(device: str, stored: bool, as_json: bool, cuda_home: Path | None, cc
     from dataclasses import asdict
 
     from gpuprof.device.choice import choose_devices, parse_devices
+    from gpuprof.device.drivers import why_no_driver
     from gpuprof.device.gpus import find_gpus
-    from gpuprof.device.opening import why_no_pycuda
     from gpuprof.errors import MissingDeviceError, UsageError
     from gpuprof.profile.peaks import measure_peaks, peaks_of, store_peaks
     from gpuprof.profile.setup import build_support
@@ -32,7 +32,7 @@ def command(device: str, stored: bool, as_json: bool, cuda_home: Path | None, cc
     words = parse_devices(device)
     if len(words) != 1 or not words[0].startswith("gpu"):
         raise UsageError(f"--device {device!r}: peaks are measured on one GPU, as in gpu:0")
-    choice = choose_devices(words, find_gpus(), why_no_pycuda())
+    choice = choose_devices(words, find_gpus(), why_no_driver())
     name, gpu = choice.names[0], choice.gpus[0]
     if stored:
         peaks = peaks_of(gpu)

@@ -22,6 +22,16 @@ if TYPE_CHECKING:
 _FILE = click.Path(dir_okay=False, allow_dash=True)
 
 
+def choose_driver_package(context: click.Context, parameter: click.Parameter, name: str | None) -> None:
+    """Make ``--driver`` known to this process and its workers."""
+    import os
+
+    from gpuprof.device.drivers import ENVIRONMENT_VARIABLE
+
+    if name is not None:
+        os.environ[ENVIRONMENT_VARIABLE] = name
+
+
 @click.command("run", cls=GroupedCommand, context_settings={"show_default": True})
 @click.argument("config")
 @heading("What to run")
@@ -31,6 +41,13 @@ _FILE = click.Path(dir_okay=False, allow_dash=True)
 @click.option("--variant", "variants", multiple=True, metavar="LABEL", help="Only these: label, family or pattern.")
 @click.option("--arch", metavar="ARCH", help="sm_89, 8.9, 89, native ...  [default: the GPU's, else sm_89]")
 @click.option("--device", metavar="DEVICE", help="emulated, none, gpu, gpu:0,gpu:1  [default: a GPU if there is one]")
+@click.option(
+    "--driver",
+    type=click.Choice(("pycuda", "cuda")),
+    expose_value=False,
+    callback=choose_driver_package,
+    help="The package that calls the GPU's driver.  [default: pycuda where it is installed]",
+)
 @field_options(RunOptions, title="What to run")
 @heading("Timing")
 @click.option("--warm", is_flag=True, help="Time back to back instead of with a flushed L2 (cold).")

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import importlib.metadata
-import importlib.util
 import os
 import shutil
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from gpuprof.arch import DEFAULT_ARCH
 from gpuprof.device.base import DeviceDescription
 from gpuprof.device.clocks import GpuMonitor, GpuState
+from gpuprof.device.drivers import DRIVER_REPAIR, choose_driver, is_installed
 from gpuprof.device.gpus import Gpus, find_gpus, visibility
 from gpuprof.errors import GpuprofError
 from gpuprof.system.cleanup import temporary_folder
@@ -45,7 +45,7 @@ def check_up(tools: Toolchain, ccbin: str | None = None) -> tuple[Finding, ...]:
         _trial_build(tools, ccbin),
         *_python_modules(),
         *_graphics(gpus),
-        _pycuda(tools, gpus),
+        *_drivers(gpus),
         *_profiler(tools, gpus),
         _cache(),
     )
@@ -136,15 +136,18 @@ def _clocks(state: GpuState) -> Finding:
     return Finding("clocks", OK, origin=text)
 
 
-def _pycuda(tools: Toolchain, gpus: Gpus) -> Finding:
-    """pycuda is compiled where it is installed: against the CUDA headers, and the driver's libcuda."""
-    if importlib.util.find_spec("pycuda") is not None:
-        return _distribution("pycuda", "")
-    if not gpus.devices:
-        return Finding("pycuda", MISSING, repair="only needed with a GPU")
-    folder = tools.nvcc.path.resolve().parent if tools.nvcc else Path("/usr/local/cuda/bin")
-    command = f"PATH={folder}:$PATH pip install '.[cuda]'"
-    return Finding("pycuda", MISSING, repair=f"{command} in gpuprof's checkout (compiles against {folder.parent})")
+def _drivers(gpus: Gpus) -> Iterator[Finding]:
+    """The packages that call the GPU's driver: one is enough."""
+    choice = choose_driver()
+    for name, distribution in (("pycuda", "pycuda"), ("cuda", "cuda-bindings")):
+        if is_installed(name):
+            found = _distribution(distribution, "")
+            used = (
+                f"Python package; used for GPUs ({choice.why})" if choice.name == name else "Python package; not used"
+            )
+            yield replace(found, origin=used)
+    if choice.name is None:
+        yield Finding("GPU driver package", MISSING, repair=DRIVER_REPAIR if gpus.devices else "only needed with a GPU")
 
 
 def _profiler(tools: Toolchain, gpus: Gpus) -> Iterator[Finding]:

@@ -8,13 +8,12 @@ from dataclasses import dataclass
 
 from gpuprof.arch.spelling import DEFAULT_ARCH, NATIVE, parse_arch
 from gpuprof.device.base import DeviceDescription
+from gpuprof.device.drivers import DRIVER_REPAIR
 from gpuprof.device.gpus import Gpus, find_gpus, visibility
 from gpuprof.errors import MissingDeviceError, UsageError
 
 _WORDS = "emulated, none, gpu, gpu:0 or gpu:0,gpu:1"
 _GPU = re.compile(r"gpu(?::(\d+))?$")
-#: ``pycuda`` compiles against the CUDA headers and the driver.
-PYCUDA_REPAIR = "pip install '.[cuda]' in gpuprof's checkout (it needs the CUDA headers and a driver)"
 
 
 @dataclass(frozen=True)
@@ -44,19 +43,21 @@ def parse_devices(text: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys("gpu:0" if word == "gpu" else word for word in words))
 
 
-def choose_devices(words: Sequence[str], gpus: Gpus, pycuda_missing: str | None) -> DeviceChoice:
-    """The devices of a run. ``pycuda_missing`` is why pycuda cannot be imported, None when it can.
+def choose_devices(words: Sequence[str], gpus: Gpus, driver_missing: str | None) -> DeviceChoice:
+    """The devices of a run. ``driver_missing`` is why no driver package can be used, None when one can.
 
     Raises MissingDeviceError when a GPU was asked for and cannot be used.
     """
     if not words:
-        return _default_choice(gpus, pycuda_missing)
+        return _default_choice(gpus, driver_missing)
     if words[0] in ("emulated", "none"):
         return DeviceChoice(() if words[0] == "none" else ("emulated",))
     if not gpus.devices:
         raise MissingDeviceError(f"--device {','.join(words)}: {gpus.why_none}; --device emulated needs no GPU")
-    if pycuda_missing:
-        raise MissingDeviceError(f"--device {','.join(words)} needs pycuda: {pycuda_missing}. Repair: {PYCUDA_REPAIR}")
+    if driver_missing:
+        raise MissingDeviceError(
+            f"--device {','.join(words)} needs pycuda or cuda-bindings: {driver_missing}. Repair: {DRIVER_REPAIR}"
+        )
     ordinals = [int(word.split(":")[1]) for word in words]
     beyond = next((ordinal for ordinal in ordinals if ordinal >= len(gpus.devices)), None)
     if beyond is not None:
@@ -65,12 +66,12 @@ def choose_devices(words: Sequence[str], gpus: Gpus, pycuda_missing: str | None)
     return DeviceChoice(tuple(words), tuple(gpus.devices[ordinal] for ordinal in ordinals))
 
 
-def _default_choice(gpus: Gpus, pycuda_missing: str | None) -> DeviceChoice:
+def _default_choice(gpus: Gpus, driver_missing: str | None) -> DeviceChoice:
     if not gpus.devices:
         return DeviceChoice(("emulated",), notes=(f"No GPU: {gpus.why_none}; kernels run on the emulator.",))
-    if pycuda_missing:
-        note = f"{gpus.devices[0].name} is here, but pycuda is not ({pycuda_missing}); kernels run on the emulator. "
-        return DeviceChoice(("emulated",), notes=(note + f"Repair: {PYCUDA_REPAIR}",))
+    if driver_missing:
+        here = f"{gpus.devices[0].name} is here, but no package to drive it ({driver_missing})"
+        return DeviceChoice(("emulated",), notes=(f"{here}; kernels run on the emulator. Repair: {DRIVER_REPAIR}",))
     return DeviceChoice(("gpu:0",), (gpus.devices[0],))
 
 

@@ -14,7 +14,7 @@ from gpuprof.device.jobs import Call, FillCall, Job, KernelCall, TimingProtocol
 from gpuprof.device.session import Session
 from gpuprof.errors import LaunchError
 
-#: Launches behind one hold: the driver's queue takes some 1,024, and a full one would block the host for ever.
+#: Launches after one hold: the driver's queue takes some 1,024, and a full one would block the host for ever.
 MAX_HELD_LAUNCHES = 400
 
 
@@ -43,11 +43,11 @@ class Stopwatch:
             self._remarks[self._first_contents.remark] = None
 
     def cold(self, count: int, batch: int) -> ClockSamples:
-        """Each sample behind an L2 flush."""
+        """Each sample after an L2 flush."""
         return self._result([self._sample(batch, flush=True) for _ in range(count)])
 
     def warm(self, count: int, batch: int) -> ClockSamples:
-        """Each sample behind the one before; a pass that is not counted fills the caches with this job's data."""
+        """Each sample after the one before; a pass that is not counted fills the caches with this job's data."""
         self._sample(1, flush=False)
         return self._result([self._sample(batch, flush=False) for _ in range(count)])
 
@@ -132,7 +132,7 @@ class Stopwatch:
 
 
 def _without_tail(calls: list[Call]) -> list[Call]:
-    """Untimed steps behind the last timed one need not run."""
+    """Untimed steps after the last timed one need not run."""
     last = max(n for n, call in enumerate(calls) if call.timed)
     return calls[: last + 1]
 

@@ -1,6 +1,6 @@
-"""A GPU through pycuda: the only module that imports it.
+"""A GPU through pycuda, or through a module with the part of its interface that is used here (``drivers``).
 
-The primary context, so that host libraries share it. Memory has guard zones in front and behind, checked by
+The primary context, so that host libraries share it. Memory has guard zones before and after, checked by
 ``overrun``. After a fault the context is lost (``lost``): the process must be replaced, and nothing is freed in it.
 """
 
@@ -17,14 +17,15 @@ import numpy as np
 
 from gpuprof.arch.launch_limits import needs_opt_in
 from gpuprof.device.base import Capabilities, DeviceDescription, Handle, Launch, LaunchCounters, Pointer
+from gpuprof.device.drivers import import_driver
 from gpuprof.device.gpus import find_gpus
 from gpuprof.device.jobs import HostCall, HostScalar
-from gpuprof.errors import DeviceMemoryError, KernelNotFoundError, LaunchError, MissingDeviceError
+from gpuprof.errors import DeviceMemoryError, KernelNotFoundError, LaunchError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-#: Bytes in front of and behind every allocation that a correct kernel leaves alone. A multiple of 4 KiB keeps the
+#: Bytes before and after every allocation that a correct kernel leaves alone. A multiple of 4 KiB keeps the
 #: alignment that cudaMalloc promises (256 bytes) and that vector loads and swizzles rely on.
 GUARD_BYTES = 4096
 GUARD_BYTE = 0xA5
@@ -77,7 +78,7 @@ class GpuDevice:
     """One GPU. Set ``support`` to the cubin of ``support.cu``: without it, the stream cannot be held while timing."""
 
     def __init__(self, ordinal: int) -> None:
-        self._cuda = _import_pycuda()
+        self._cuda = import_driver()
         self.lost = False
         self.ordinal = ordinal
         self._cuda.init()
@@ -392,7 +393,7 @@ class GpuDevice:
         self._host_flags()[_GENERATION] = self._generation
 
     def hold_failed(self) -> bool:
-        """Did the last hold end by itself? Then what was timed behind it includes launch latency."""
+        """Did the last hold end by itself? Then what was timed after it includes launch latency."""
         return bool(self._host_flags()[_TIMED_OUT] == self._generation)
 
     def _support_kernel(self, name: str, arguments: str) -> Any:
@@ -412,6 +413,8 @@ class GpuDevice:
 
     def _flag_address(self, number: int) -> int:
         base: Any = self._host_flags().base
+        while isinstance(base, np.ndarray):
+            base = base.base
         return int(base.get_device_pointer()) + number * self._host_flags().itemsize
 
     # end
@@ -457,13 +460,3 @@ def pack_parameters(values: tuple[bytes, ...]) -> bytes:
     for value in values:
         packed += bytes(-len(packed) % len(value)) + value
     return bytes(packed)
-
-
-def _import_pycuda() -> Any:
-    try:
-        import pycuda.driver
-    except ImportError as error:
-        from gpuprof.device.choice import PYCUDA_REPAIR
-
-        raise MissingDeviceError(f"pycuda cannot be imported ({error}). Repair: {PYCUDA_REPAIR}") from None
-    return pycuda.driver

@@ -1,4 +1,4 @@
-"""What a process needs to execute one variant: plain data that crosses a pipe or stands in a JSON file.
+"""What a process needs to execute one variant: plain data that crosses a pipe or is in a JSON file.
 
 A job names buffers and calls. Buffers with a ``file`` start with its content (a ``.npy``, shared by every process that
 maps it); those without start poisoned. Cubins and libraries are paths, so that a job is small.
@@ -14,7 +14,7 @@ from typing import Any, Literal
 from gpuprof.experiment.model import ElementOrder
 from gpuprof.isa.machine import Dim3
 
-#: How launches are timed: behind a flush of the L2, or back to back.
+#: How launches are timed: after a flush of the L2, or back to back.
 TimingProtocol = Literal["cold", "warm"]
 
 

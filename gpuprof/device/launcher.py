@@ -2,7 +2,7 @@
 
 SPEC is what ``write_spec`` wrote: jobs, run in their order, each with buffers and code of its own that are gone before
 the next begins. Nsight Compute wraps this process. Every job that reached its end adds a line to the progress file, so
-that whoever looks from outside knows which job ended the process. The first one that fails does. There is no such file
+that an observer knows which job ended the process. The first one that fails does. There is no such file
 where not even the device could be opened.
 """
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 
 from gpuprof.device.base import Device
@@ -39,8 +38,3 @@ def open_device(
     from gpuprof.device.gpu import GpuDevice
 
     return GpuDevice(int(name.split(":")[1]))
-
-
-def why_no_pycuda() -> str | None:
-    """Why pycuda cannot be imported, without importing it; None when it is there."""
-    return None if importlib.util.find_spec("pycuda") is not None else "it is not installed"

@@ -239,7 +239,7 @@ class Session:
         return self._equals(self._key(job, spec), expected)
 
     def outputs(self, job: Job) -> dict[str, NDArray[np.generic]]:
-        """The outputs as they stand on the device."""
+        """The outputs as they are on the device."""
         return {spec.name: self._read(job, spec) for spec in job.buffers if spec.output}
 
     def coverage(self, job: Job, counted: Sequence[StepCounters]) -> dict[str, Coverage]:
@@ -343,7 +343,7 @@ class Session:
 
 
 class DeviceCopies:
-    """Host arrays that stand in device memory as well, to be compared with there: the latest few."""
+    """Host arrays that are in device memory as well, to be compared with there: the latest few."""
 
     def __init__(self, device: Device) -> None:
         self._device = device

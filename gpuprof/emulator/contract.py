@@ -141,7 +141,7 @@ class Lanes(Protocol):
         ...
 
     def u32_next(self, operand: Operand, step: int) -> U32:
-        """Register ``step`` places behind the operand's (pairs, quads, fragments of a tensor instruction)."""
+        """Register ``step`` places after the operand's (pairs, quads, fragments of a tensor instruction)."""
         ...
 
     def u64(self, operand: Operand) -> U64:
@@ -243,7 +243,7 @@ class LaneState(Lanes, Protocol):
 
 # -- control flow ---------------------------------------------------------------------------------------------------
 class Fragment:
-    """Lanes that stand at one instruction and step together: of each warp at most one group.
+    """Lanes that are at one instruction and step together: of each warp at most one group.
 
     ``alone``: until it has started, no other lanes of its warps may join it. ``pooled``: it comes from the pool to a
     BSYNC, which those who wait there issue with it.
@@ -343,7 +343,7 @@ class StraightCode:
 
     def __init__(self, first: int, steps: tuple[Step, ...], terminator: Terminator | None, end: int) -> None:
         self.first = first
-        self.last = first + len(steps) + (terminator is not None)  #: number behind the last instruction
+        self.last = first + len(steps) + (terminator is not None)  #: number after the last instruction
         self.steps = steps
         self.terminator = terminator
         self.end = end
@@ -370,13 +370,13 @@ class Code(Protocol):
 
     def unknown(self, index: int, reason: str) -> EmulationError: ...
     def address_of(self, symbol: str) -> int | None:
-        """Where a symbol stands that the code names; None where nobody knows."""
+        """Where a symbol is that the code names; None where nobody knows."""
         ...
 
 
 @dataclass(frozen=True)
 class Site:
-    """Where an instruction stands: its number, its program counter, and the code around it."""
+    """Where an instruction is: its number, its program counter, and the code around it."""
 
     index: int
     pc: int
@@ -440,7 +440,7 @@ class GlobalMemory(Protocol):
     def region_of(self, offset: int) -> Region | None: ...
     def owned(self, offsets: NDArray[np.int64], width: int) -> NDArray[np.bool_]: ...
     def bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Offsets of the first bytes of all live buffers, ascending, and of the bytes behind their ends."""
+        """Offsets of the first bytes of all live buffers, ascending, and of the bytes past their ends."""
         ...
 
     def describe_nearest(self, address: int) -> str: ...

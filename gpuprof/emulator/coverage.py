@@ -21,7 +21,7 @@ class Uncovered:
 
 @dataclass(frozen=True)
 class Coverage:
-    """Mnemonics with how often they occur, covered or not. Padding behind the code is left out."""
+    """Mnemonics with how often they occur, covered or not. Padding after the code is left out."""
 
     covered: Mapping[str, int]
     uncovered: tuple[Uncovered, ...]

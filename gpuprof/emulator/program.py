@@ -129,7 +129,7 @@ class Program:
         self._locate = locate
 
     def address_of(self, symbol: str) -> int | None:
-        """Where a symbol stands that the code names; None where nobody knows."""
+        """Where a symbol is that the code names; None where nobody knows."""
         return None if self._locate is None else self._locate(symbol, self)
 
     def _append(self, name: str, instructions: tuple[Instruction, ...]) -> None:
@@ -187,7 +187,7 @@ class Program:
         return Decoded(instruction, self.arch), site
 
     def bound(self, index: int) -> tuple[Decoded, Site]:
-        """An instruction with bound operands, and where it stands."""
+        """An instruction with bound operands, and where it is."""
         return self._site(index)
 
     def label_at(self, section: int, name: str) -> int:
@@ -217,7 +217,7 @@ class Program:
 
     @contextmanager
     def _faults_of_ours(self, index: int) -> Iterator[None]:
-        """What goes wrong here other than NotCovered is no unknown instruction, and is said with its place."""
+        """What goes wrong here other than NotCovered is not an unknown instruction, and is reported with its place."""
         try:
             yield
         except (NotCovered, EmulationError):
@@ -287,7 +287,7 @@ def ends_run(instruction: Instruction) -> bool:
 
 
 def bind_step(decoded: Decoded, site: Site) -> Step:
-    """What executes an instruction that is no terminator, its guard aside; raises NotCovered."""
+    """What executes an instruction that is not a terminator, its guard aside; raises NotCovered."""
     opcode = decoded.instruction.opcode
     if not decoded.instruction.understood:
         raise NotCovered("the disassembly was not understood")

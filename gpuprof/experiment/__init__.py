@@ -3,7 +3,7 @@
 ``load`` reads a file; everything else works on the frozen values of ``experiment.model``.
 
 A parameter reaches nvcc in one of two ways: written as ``{NAME}`` in ``kernel``, ``source`` or ``flags``, or as
-``-D NAME=value`` when the source, a header beside it or a flag uses the name. One that stands only in ``grid``,
+``-D NAME=value`` when the source, a header beside it or a flag uses the name. One that is only in ``grid``,
 ``block``, ``shared``, ``args`` or a fill does not reach nvcc: its values share one build. For a macro that only the
 toolkit's headers read, write a flag: ``-DNDEBUG={NDEBUG}``.
 """

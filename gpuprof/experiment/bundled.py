@@ -1,6 +1,6 @@
 """Kernels and configs by name: this folder's win over the bundled ones.
 
-Bundled files stand at the top level of a checkout, and in ``gpuprof/bundled/`` of an installed package.
+Bundled files are at the top level of a checkout, and in ``gpuprof/bundled/`` of an installed package.
 """
 
 from __future__ import annotations

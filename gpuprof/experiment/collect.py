@@ -1,4 +1,4 @@
-"""Gathering the mistakes of one file while its variants are expanded, so that all are told at once."""
+"""Gathering the mistakes of one file while its variants are expanded, so that all are reported at once."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class _Mistake:
 
 
 class Collector:
-    """Problems by place: a mistake that many points share is told once, with their number."""
+    """Problems by place: a mistake that many points share is reported once, with their number."""
 
     def __init__(self, document: Document, dropped: Iterable[Path_] = ()) -> None:
         self.document = document
@@ -73,14 +73,14 @@ class Collector:
             self.add(path, str(error))
 
     def tried(self, build: Callable[[], Built]) -> Built | None:
-        """What ``build`` gives, or None where it was skipped, so that what stands beside it is looked at too."""
+        """What ``build`` gives, or None where it was skipped, so that what is beside it is looked at too."""
         try:
             return build()
         except Skip:
             return None
 
     @contextmanager
-    def told(self, names: Iterable[str]) -> Iterator[None]:
+    def shared_by(self, names: Iterable[str]) -> Iterator[None]:
         """Within it, an expression that reads one of ``names`` is skipped in silence: their mistakes are reported."""
         before = self._told_names
         self._told_names = before.union(names)
@@ -94,7 +94,7 @@ class Collector:
         return any(drop[: len(path)] == path or path[: len(drop)] == drop for drop in self.dropped)
 
     def expression(self, path: Path_, text: str | int | float, *, texts: bool = False) -> Expression:
-        """The parsed expression; a mistake in it is told once. Raises Skip."""
+        """The parsed expression; a mistake in it is reported once. Raises Skip."""
         key = (path, str(text))
         if key not in self._parsed:
             self._parsed[key] = None

@@ -13,7 +13,7 @@ from gpuprof.experiment.document import Document, Path_
 SECTION = "defaults"
 #: Keys of a kernel launch that a default may give.
 _OF_LAUNCHES = ("block", "grid", "shared", "args")
-#: Lists that stand before the experiment's own.
+#: Lists that come before the experiment's own.
 _LISTS = ("flags", "include")
 
 

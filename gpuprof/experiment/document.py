@@ -41,12 +41,12 @@ _WORDS: dict[str, Any] = {
 
 @dataclass
 class Document:
-    """The file's data and where everything stands. ``lines`` maps a path to its 1-based line."""
+    """The file's data and where everything is. ``lines`` maps a path to its 1-based line."""
 
     path: Path
     data: dict[str, Any]
     lines: dict[Path_, int] = field(default_factory=dict)
-    problems: tuple[ConfigProblem, ...] = ()  #: duplicate keys: the first of each stands in ``data``
+    problems: tuple[ConfigProblem, ...] = ()  #: duplicate keys: the first of each is in ``data``
 
     def line(self, path: Path_) -> int | None:
         """The line of ``path``, or of its nearest parent that has one."""
@@ -75,7 +75,7 @@ def _printable(text: str) -> str:
 def read_document(path: Path) -> Document:
     """Read and compose ``path``; raises ConfigError for anything that is not one YAML mapping.
 
-    Keys that stand twice are in ``problems``, so that they are told with the file's other mistakes.
+    Duplicate keys are in ``problems``, so that they are reported with the file's other mistakes.
     """
     text = _read_text(path)
     try:
@@ -268,7 +268,7 @@ def _kind(value: Any) -> str:
 
 
 def _plain(node: _Node, path: Path_, lines: dict[Path_, int]) -> Any:
-    """The node as plain data, writing lines on the way; a mapping's entries stand on their keys' lines."""
+    """The node as plain data, writing lines on the way; a mapping's entries are on their keys' lines."""
     lines.setdefault(path, node.line)
     if isinstance(node.value, dict):
         for key in node.value:

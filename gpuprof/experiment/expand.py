@@ -87,7 +87,7 @@ class Expander:
                     continue
                 labels.append(point.label)
                 self.collector.point = point.label
-                with suppress(Skip), self.collector.told(point.wrong):
+                with suppress(Skip), self.collector.shared_by(point.wrong):
                     variants.append(self._variant(family, variant, point))
                 self.collector.point = ""
         self._check_labels(variants, dropped)

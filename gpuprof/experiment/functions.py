@@ -19,7 +19,7 @@ from gpuprof.experiment.operators import BINARY, Array, Value, check_bytes, nega
 
 @dataclass(frozen=True)
 class Function:
-    """``elementwise`` functions may stand in fills, which are evaluated block by block."""
+    """``elementwise`` functions may be in fills, which are evaluated block by block."""
 
     call: Callable[..., Any]
     meaning: str

@@ -73,7 +73,7 @@ def _values(flags: Sequence[str], options: Sequence[str]) -> tuple[Path, ...]:
 def names_in(sources: Sequence[Path], folders: Sequence[Path]) -> SourceNames:
     """The words of sources outside comments, and of what they include from their folders or from ``folders``.
 
-    Headers in angle brackets that stand in none of them are the toolkit's. A quoted one that is not found, an
+    Headers in angle brackets that are in none of them are the toolkit's. A quoted one that is not found, an
     ``#include`` of a macro, or a file that cannot be read leaves the answer open (``whole`` is False).
     """
     words: set[str] = set()

@@ -71,7 +71,7 @@ def _is_int(value: Value) -> bool:
 
 
 def _number(value: Value) -> Value:
-    """Truth values count as 0 and 1; text is no number."""
+    """Truth values count as 0 and 1; text is not a number."""
     if isinstance(value, str):
         raise ExpressionError(f"'{value}' is text, not a number")
     if isinstance(value, np.ndarray):

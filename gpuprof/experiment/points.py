@@ -104,7 +104,7 @@ def expand_points(family: str, axes: list[Axis], where: str | None, collector: C
         collector.point = f"{family}/{shown}" if shown else family
         try:
             point = _resolve(family, written, collector)
-            with collector.told(point.wrong):
+            with collector.shared_by(point.wrong):
                 keep = where is None or _holds(("variants", family, "where"), where, point, collector)
         except Skip:
             continue
@@ -191,7 +191,7 @@ class _Resolver:
 
 
 def _checked_size(axis: Axis, value: Value, collector: Collector) -> Value:
-    """A finite number, an integer where it is whole; what stands in a shape or a grid is checked there."""
+    """A finite number, an integer where it is whole; what is in a shape or a grid is checked there."""
     if not isinstance(value, (int, float)) or not math.isfinite(value):
         collector.add(axis.path, f"is {value}; a size is a finite number")
         raise Skip

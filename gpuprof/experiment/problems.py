@@ -46,7 +46,7 @@ def validate(document: Document) -> Validated:
             result.model = schema.ExperimentModel.model_validate(data)
             return result
         except ValidationError as error:
-            if not _mend(document, data, error, result):
+            if not _try_repair(document, data, error, result):
                 return result
     return result
 
@@ -64,7 +64,7 @@ class _Fault:
         return (self.path, self.item["loc"][-1]) if self.item["type"] == "missing" else None
 
 
-def _mend(document: Document, data: dict[str, Any], error: ValidationError, result: Validated) -> bool:
+def _try_repair(document: Document, data: dict[str, Any], error: ValidationError, result: Validated) -> bool:
     """Report each error and take its cause out of ``data``; whether anything changed."""
     faults = [_fault(data, item) for item in error.errors(include_url=False)]
     renames = {(fault.path[:-1], fault.rename) for fault in faults if fault.rename is not None}
@@ -138,7 +138,7 @@ def _missing(key: Any, path: Path_) -> str:
     return f"`{key}` is missing{description}"
 
 
-#: Which models may stand at a path, "*" being any name or position.
+#: Which models may be at a path, "*" being any name or position.
 _PLACES: dict[tuple[str, ...], tuple[type[BaseModel], ...]] = {
     (): (schema.ExperimentModel,),
     ("buffers", "*"): (schema.BufferModel,),

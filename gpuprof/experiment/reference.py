@@ -36,7 +36,7 @@ def evaluate(
 def evaluate_in_pieces(
     variant: Variant, name: str, inputs: Mapping[str, NDArray[Any]]
 ) -> Iterator[NDArray[Any]] | None:
-    """The elements of an output's reference in order, flat, some at once; None where it is no elementwise expression.
+    """The elements of an output's reference in order, flat, some at once; None for another expression.
 
     It is one where every function works element by element and every array has the output's shape. Values and errors
     are those of ``evaluate``.
@@ -44,7 +44,7 @@ def evaluate_in_pieces(
     output, text = variant.buffers[name], variant.reference.expressions[name]
     expression = parse(text)
     arrays = {each: inputs[each] for each in expression.names if each in inputs}
-    if output.dtype == "uint64":  # ``evaluate`` keeps values beyond int64 of an array that stands alone
+    if output.dtype == "uint64":  # ``evaluate`` keeps values beyond int64 of an array that is alone
         return None
     if not arrays or any(array.shape != output.shape for array in arrays.values()) or not _is_elementwise(expression):
         return None
@@ -91,7 +91,7 @@ def parts(variant: Variant, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDA
         scope |= {each: inputs[each] for each in expression.names if each in inputs}
         value = np.asarray(expression.evaluate(scope))
         if value.dtype.kind not in "bi":
-            raise ExpressionError(f"`{text}`: is no condition; compare with ==, < and the like")
+            raise ExpressionError(f"`{text}`: is not a condition; compare with ==, < and the like")
         mask = np.ascontiguousarray(_shaped(value.astype(bool), output, text))
         if not mask.any():
             raise ExpressionError(f"`{text}`: holds for no element of {name}, so that nothing would be compared")

@@ -188,7 +188,7 @@ class ArgumentModel(Model):
     buffer: str | None = Field(None, description="the buffer whose address is passed")
     offset: Expr = Field(0, description="elements to add to the address")
     zeros: Annotated[int, Field(ge=1, le=4096)] | None = Field(
-        None, description="a struct of so many bytes, all zero; an empty struct has 1"
+        None, description="a struct of this number of bytes, all zero; an empty struct has 1"
     )
 
     @model_validator(mode="after")
@@ -298,7 +298,7 @@ class StepModel(Model):
     args: list[Argument] | None = Field(None, description="the arguments, in order")
     timed: bool | None = Field(None, description="whether the time covers it (default: yes, fills and `once` no)")
     once: bool | None = Field(None, description="run before the first sample only")
-    repeat: Expr = Field(None, description="so many times over, as a host loop; may be 0", validate_default=False)
+    repeat: Expr = Field(None, description="number of repetitions, as a host loop; may be 0", validate_default=False)
     index: Name | None = Field(None, description="what expressions call the number of the repetition (`iteration`)")
     steps: list[StepModel] | None = Field(None, description="several steps, in place of one launch", min_length=1)
 
@@ -357,7 +357,7 @@ Expect = Annotated[
 
 
 class SuppressionModel(Model):
-    """A finding of `gpuprof sanitize` that is known and shall not be told."""
+    """A finding of `gpuprof sanitize` that is known and not to be reported."""
 
     lines: list[int] = Field(description="its source lines: [12, 15], or [12]", min_length=1, max_length=2)
     kernel: str | None = Field(None, description="only in this kernel")
@@ -400,7 +400,7 @@ class ExperimentModel(Model):
     @model_validator(mode="before")
     @classmethod
     def _take_races(cls, data: Any) -> Any:
-        """``expect: {race: [12, 15]}`` or ``{race: [[12, 15], [20, 31]]}`` is no expectation of a variant."""
+        """``expect: {race: [12, 15]}`` or ``{race: [[12, 15], [20, 31]]}`` is not an expectation of a variant."""
         expect = data.get("expect") if isinstance(data, dict) else None
         if not isinstance(expect, dict) or "race" not in expect or "race" in (data.get("variants") or {}):
             return data

@@ -1,4 +1,4 @@
-"""Whether a reference's shapes fit, without computing it: what can be told before anything is built."""
+"""Whether a reference's shapes fit, without computing it: what can be checked before anything is built."""
 
 from __future__ import annotations
 

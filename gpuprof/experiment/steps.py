@@ -219,7 +219,7 @@ class StepBuilder:
 
         The expander then drops those that the source does not use.
 
-        A parameter that stands as ``{NAME}`` in ``kernel`` is usually a template parameter of that very name in the
+        A parameter that appears as ``{NAME}`` in ``kernel`` is usually a template parameter of that very name in the
         source, which a macro would turn into ``template <int 16>``.
         """
         in_template = set(_NAME.findall(" ".join(_BRACES.findall(function))))
@@ -230,10 +230,10 @@ class StepBuilder:
         scope, tried = self.point.scope, self.collector.tried
         block = tried(lambda: self._dimensions((*path, "block"), step.block, scope, limits.block_mistakes))
         for_grid = {**_names("block", "threads", block), **scope}
-        with self.collector.told(_names("block", "threads", (1, 1, 1))):
+        with self.collector.shared_by(_names("block", "threads", (1, 1, 1))):
             grid = tried(lambda: self._dimensions((*path, "grid"), step.grid, for_grid, limits.grid_mistakes))
             for_shared = {**_names("grid", "blocks", grid), **for_grid}
-            with self.collector.told(_names("grid", "blocks", (1, 1, 1))):
+            with self.collector.shared_by(_names("grid", "blocks", (1, 1, 1))):
                 shared = tried(lambda: self._shared((*path, "shared"), step.shared, for_shared))
         if block is None or grid is None or shared is None:
             raise Skip
@@ -298,7 +298,7 @@ class StepBuilder:
 
     def _check_no_symbol(self, path: Path_, name: str) -> None:
         if self.buffers[name].symbol:
-            message = f"'{name}' stands under `symbols`: the kernel reads it by its name; an argument is a buffer"
+            message = f"'{name}' is under `symbols`: the kernel reads it by its name; an argument is a buffer"
             self.collector.add(path, message)
             raise Skip
 
@@ -347,7 +347,7 @@ def number_text(value: Value) -> str:
 
 
 def distinct_names(steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps, a name that stands more than once as ``name #2``: counters and builds go by the name."""
+    """The steps, a name that occurs more than once as ``name #2``: counters and builds go by the name."""
     seen: dict[str, int] = {}
     named: list[Step] = []
     for step in steps:

@@ -1,6 +1,6 @@
 """Constant bank 0: what the driver fills in before a launch, and where, by architecture.
 
-Read off code that nvcc 13.0 made for each target: before sm_100 the launch dimensions stand at the bank's start, since
+Read off code that nvcc 13.0 made for each target: before sm_100 the launch dimensions are at the bank's start, since
 sm_100 at 0x360; parameters begin at 0x160 (sm_75 to sm_89), 0x210 (sm_90), 0x380 (sm_100 and later).
 """
 

@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def in_background(work: Callable[[], T]) -> Future[T]:
-    """Start it in a thread; an exception waits in the future for whoever asks."""
+    """Start it in a thread; an exception waits in the future for the caller."""
     future: Future[T] = Future()
 
     def run() -> None:

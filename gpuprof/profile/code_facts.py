@@ -55,7 +55,7 @@ class CodePlace:
 
 
 def place_of(build: Build, block: tuple[int, int, int] | None = None) -> CodePlace:
-    """Where a build's kernel stands, and the block that it is launched with."""
+    """Where a build's kernel is, and the block that it is launched with."""
     return CodePlace(build.cubin, build.cubin_sha256, build.symbol, build.demangled, block)
 
 
@@ -68,7 +68,7 @@ def kept_facts(cache: Cache, place: CodePlace) -> CodeFacts | None:
 def read_facts(tools: Toolchain, cache: Cache, places: Sequence[CodePlace]) -> tuple[CodeFacts, ...]:
     """The facts of kernels in one cubin, by nvdisasm and analysis; the cache keeps them.
 
-    Code that cannot be read is no error: its facts say why.
+    Code that cannot be read is not an error: its facts say why.
     """
     from gpuprof.sass.parse import parse_disassembly
     from gpuprof.toolchain.disasm import disassemble_text

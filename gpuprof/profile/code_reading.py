@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gpuprof.toolchain.cache import Cache
     from gpuprof.toolchain.tools import Toolchain
 
-#: A process starts in 0.3 s, which is what reading one kernel costs a thread: up to so many, threads are faster.
+#: A process starts in 0.3 s, which is what reading one kernel costs a thread: up to this number, threads are faster.
 KERNELS_FOR_THREADS = 6
 #: The kernels of one cubin; no real one takes so long.
 READ_SECONDS = 900.0

@@ -56,7 +56,7 @@ class _Checked:
 class Lane:
     """Runs in its own thread; everything it learns goes to ``emit``.
 
-    ``timed``: has the device a clock? ``share``: of the variants, so many are this device's if all are equally fast.
+    ``timed``: whether the device can time. ``share``: this device's part of the variants if all are equally fast.
     """
 
     def __init__(
@@ -303,7 +303,7 @@ class Lane:
 
 
 def _counted(answer: Checked) -> dict[str, Any]:
-    """What of an answer was counted, to stand in that of a further pass."""
+    """What of an answer was counted, to be in that of a further pass."""
     return {"counters": answer.counters, "step_counters": answer.step_counters}
 
 

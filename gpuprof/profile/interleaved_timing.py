@@ -16,7 +16,7 @@ from gpuprof.profile.stopping import StoppingRule, stopping_rule
 
 #: Variants in a round besides the baseline: more would put pairs far apart and lose more when a run is killed.
 ROUND_SIZE = 16
-#: A turn of one variant: long enough that asking for it (some 0.1 ms) is no cost, short enough to interleave.
+#: A turn of one variant: long enough that asking for it (some 0.1 ms) costs little, short enough to interleave.
 TURN_SECONDS = 0.02
 MOST_SAMPLES_PER_TURN = 50
 #: A fixed number of samples is spread over at least this many rounds, where it is that large: rounds are the pairs
@@ -149,7 +149,7 @@ class TimingPool:
         return tuple(label for label in turns if self._tracks[label].rule.finished)
 
     def _ask(self, turns: Sequence[tuple[Track, int]]) -> Iterator[tuple[Track, Sampled]]:
-        """Turns of so many samples each, in order."""
+        """Turns of that number of samples each, in order."""
         protocol, batch = self._options.protocol, self._options.batch
         requests = [Sample(track.label, protocol, count, batch) for track, count in turns]
         with closing(self._sample(requests)) as answers:

@@ -363,7 +363,7 @@ class _Conductor:
             self._unsaved = False
 
     def snapshot(self, *, complete: bool) -> Run:
-        """The run as it stands, final rows only, in the experiment's order."""
+        """The run as it is, final rows only, in the experiment's order."""
         rows = [self._rows[v.label] for v in self._variants if v.label in self._final]
         marked = result_rows.mark_same_code(rows, self._code_keys)
         self._rows.update((row.variant, row) for row in marked)  # so that a marked row is encoded once

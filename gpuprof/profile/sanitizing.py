@@ -98,7 +98,7 @@ def sanitize_experiment(
 
 
 def known_apart(experiment: Experiment, found: Sequence[SanitizedVariant]) -> tuple[SanitizedVariant, ...]:
-    """Findings that the YAML suppresses or expects stand apart; an expected race that no variant has is missing."""
+    """Findings that the YAML suppresses or expects are apart; an expected race that no variant has is missing."""
     races = [each for variant in found for each in variant.findings if each.tool is Tool.RACECHECK]
     missing = tuple(lines for lines in experiment.known_races if not any(each.lines == lines for each in races))
 

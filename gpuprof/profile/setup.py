@@ -9,8 +9,8 @@ from pathlib import Path
 
 from gpuprof.device.choice import DeviceChoice, choose_arch, choose_devices, resolve_arch
 from gpuprof.device.clocks import GpuMonitor, GpuState
+from gpuprof.device.drivers import why_no_driver
 from gpuprof.device.gpus import Gpus, find_gpus
-from gpuprof.device.opening import why_no_pycuda
 from gpuprof.errors import UsageError
 from gpuprof.experiment.limits import launch_mistakes
 from gpuprof.experiment.model import Experiment, Variant
@@ -27,7 +27,7 @@ from gpuprof.toolchain.build import Builder
 from gpuprof.toolchain.refused_flags import environment_flags
 from gpuprof.toolchain.tools import Toolchain
 
-#: Of a sweep with many wrong points, so many are named.
+#: Of a sweep with many wrong points, this number is named.
 SHOWN_MISTAKES = 8
 #: Emulators at once: each holds its own copy of the buffers.
 MOST_EMULATORS = 4
@@ -117,7 +117,7 @@ def prepare_run(experiment: Experiment, options: RunOptions) -> Setup:
     """
     needs_gpu = not options.devices or options.devices[0].startswith("gpu")
     gpus = find_gpus() if needs_gpu else Gpus((), "not asked for")
-    devices = choose_devices(options.devices, gpus, why_no_pycuda() if gpus.devices else None)
+    devices = choose_devices(options.devices, gpus, why_no_driver() if gpus.devices else None)
     explicit = options.arch or experiment.arch
     arch = choose_arch(None if explicit is None else resolve_arch(explicit, devices.gpus), devices.gpus)
     own = {variant.arch for variant in experiment.variants if options.arch is None and variant.arch is not None}

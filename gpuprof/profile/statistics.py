@@ -15,7 +15,7 @@ EQUIVALENCE = 0.005
 MINIMUM_PAIRS = 6
 #: More rounds than this are joined first.
 MOST_PAIRS = 200
-#: Up to so many values the distribution of signed ranks is counted out; above it is as good as normal.
+#: Up to this number of values the distribution of signed ranks is counted out; above it is as good as normal.
 EXACT_RANKS = 50
 #: A first sample this many times the median of the others is a cold start, not noise.
 OUTLIER_FACTOR = 1.5

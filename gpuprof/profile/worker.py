@@ -155,7 +155,7 @@ class Worker:
     def _unset_reads(self, request: Check) -> tuple[str, ...]:
         """Where the wrong values may come from: reads of what nobody stored. Looked for only where something differs.
 
-        A further pass of the first job that has any; its buffers then stand as after the check.
+        A further pass of the first job that has any; its buffers then are as after the check.
         """
         found = (self.session.unset_reads(job, request.poison) for job in request.jobs)
         return next((each for each in found if each), ())

@@ -20,7 +20,7 @@ ASKED = ALWAYS - 1
 
 
 def parse_columns(text: str | None) -> tuple[str, ...]:
-    """``--columns`` as names; None is no choice."""
+    """``--columns`` as names; None: no choice was made."""
     return tuple(name for part in (text or "").split(",") if (name := part.strip()))
 
 

@@ -1,6 +1,6 @@
 """Values that show themselves: what rich and notebooks ask of a run, a comparison or an analysis.
 
-The classes stand in rooms below this one and find these functions by name when they are shown.
+The classes are in rooms below this one and find these functions by name when they are shown.
 """
 
 from __future__ import annotations

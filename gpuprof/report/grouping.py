@@ -1,4 +1,4 @@
-"""Warnings of one kind as one line: equal but for their numbers, they are told with the range of each number."""
+"""Warnings of one kind as one line: equal but for their numbers, they are printed with the range of each number."""
 
 from __future__ import annotations
 

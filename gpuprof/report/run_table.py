@@ -37,10 +37,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 
-#: From so many timed variants on, the fastest are named below the table.
+#: From this number of timed variants on, the fastest are named below the table.
 LONG_SWEEP = 10
 SHOWN_FASTEST = 3
-#: So many failures are told in full; of further ones a line for each kind.
+#: This number of failures is printed in full; of further ones a line for each kind.
 SHOWN_FAILURES = 10
 
 

@@ -54,7 +54,7 @@ def _is_sampled(counters: Counters) -> bool:
     return counters.blocks_run < counters.blocks_total
 
 
-#: Different numbers of verified elements that are told apart; more of them are told as a range.
+#: Different numbers of verified elements that are listed; more of them are shown as a range.
 SHOWN_COVERAGES = 4
 
 

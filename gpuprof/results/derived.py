@@ -157,7 +157,7 @@ def _by_instruction(counters: Counters) -> Iterator[Mapping[str, float]]:
 
 
 def _all_ways(result: Result) -> float | None:
-    """Loads, stores and matrix loads where they can be told apart, else every shared access."""
+    """Loads, stores and matrix loads where they can be distinguished, else every shared access."""
     counters = counters_of(result)
     ways = _ways(("ld", "st", "ldsm"))(result)
     if ways is not None or counters is None:

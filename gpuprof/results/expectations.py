@@ -212,7 +212,7 @@ def _with_value(name: str, parsed: Parsed, result: Result, results: Sequence[Res
         detail = error.detail if isinstance(error, _Missing) else str(error)
         return replace(result, missing={**result.missing, name: detail})
     if isinstance(value, str):
-        return replace(result, missing={**result.missing, name: f"`{parsed.text}` is no number"})
+        return replace(result, missing={**result.missing, name: f"`{parsed.text}` is not a number"})
     return replace(result, values={**result.values, name: float(value)})
 
 

@@ -1,6 +1,6 @@
 """A run as JSON text and back: the master of which every table, page and comparison is a view.
 
-The text is ``results.model.Run`` field by field. What JSON cannot say: a number that is not finite stands as the
+The text is ``results.model.Run`` field by field. What JSON cannot say: a number that is not finite is written as the
 string ``"NaN"``, ``"Infinity"`` or ``"-Infinity"``, so that the text is valid for every reader. Fields that this
 version does not know are ignored, and fields that an older text lacks take their defaults; another schema version is
 refused.
@@ -106,7 +106,7 @@ def write_run(run: Run, path: Path) -> None:
 def write_whole(text: str, path: Path) -> None:
     """Write ``text`` in UTF-8 to a new file beside ``path``, then rename it, so that a reader sees old or new.
 
-    A link is followed, and what is no plain file (``/dev/stdout``, a pipe) is written directly.
+    A link is followed, and what is not a plain file (``/dev/stdout``, a pipe) is written directly.
 
     Raises:
         StoreError: the folder does not exist or cannot be written.

@@ -1,7 +1,7 @@
 """Everything known of one run, as plain frozen data. The JSON (``results.json``) is exactly this.
 
 The section gives the kind of a number: ``timing`` is measured, ``counters`` and ``sass`` are counted, what is
-estimated stands under ``modelled``. A value that does not exist is None, with a reason in ``missing``.
+estimated is under ``modelled``. A value that does not exist is None, with a reason in ``missing``.
 """
 
 from __future__ import annotations
@@ -149,7 +149,7 @@ class Counters:
 class StepFacts:
     """One step of a variant that has several. ``kind``: ``kernel``, ``host`` or ``fill``; only kernels have facts.
 
-    ``counters`` are of this step alone, in the last pass. ``sass`` stands in the first step that launches the code.
+    ``counters`` are of this step alone, in the last pass. ``sass`` is in the first step that launches the code.
     """
 
     name: str

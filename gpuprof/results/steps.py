@@ -8,7 +8,7 @@ from dataclasses import replace
 from gpuprof.isa.ncu_metrics import INSTRUCTIONS, TIME
 from gpuprof.results.model import Number, Result, StepFacts
 
-#: What weighs a step, the first that all timed kernels have: words for it, and where it stands.
+#: What weighs a step, the first that all timed kernels have: words for it, and where it is.
 _WEIGHTS: Sequence[tuple[str, Callable[[StepFacts], Number | None]]] = (
     ("time under ncu", lambda step: None if step.ncu is None else step.ncu.values.get(TIME)),
     ("warp instructions", lambda step: None if step.ncu is None else step.ncu.values.get(INSTRUCTIONS)),

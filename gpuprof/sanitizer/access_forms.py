@@ -58,7 +58,7 @@ class AccessForm:
     address: Callable[[LaneState], Array]
     scope: int  #: of a strong access or atomic; NONE: weak
     data: Operand | None  #: what a store writes, or the register that a load fills
-    lanes: int = 32  #: the first so many lanes give addresses (LDSM)
+    lanes: int = 32  #: the number of lanes, from the first, that give addresses (LDSM)
 
     @property
     def swaps(self) -> bool:

@@ -25,7 +25,7 @@ _TALKS = frozenset(("ATOMG", "ATOM", "RED", "REDG"))
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """The blocks, ascending, of so many."""
+    """The chosen blocks, ascending, of that number of blocks."""
 
     blocks: Blocks
     total: int

@@ -62,7 +62,7 @@ class PoisonFlipper(_Quiet):
         return execute
 
     def _flip_memory(self, forms: tuple[AccessForm, ...], step: Step) -> Step:
-        """An atomic's poison is turned where it stands, each time before the atomic."""
+        """An atomic's poison is turned where it is, each time before the atomic."""
 
         def execute(batch: Batch) -> None:
             for form in forms:

@@ -1,4 +1,4 @@
-"""Global memory as it stood before a launch, so that the launch can run again; and what two runs left there."""
+"""Global memory as it was before a launch, so that the launch can run again; and what two runs left there."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class MemoryState:
 
     @classmethod
     def of(cls, arena: Arena) -> MemoryState:
-        """A copy of what stands in the arena now."""
+        """A copy of what is in the arena now."""
         return cls(
             arena,
             tuple(

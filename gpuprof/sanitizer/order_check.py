@@ -123,7 +123,7 @@ class UndoLog:
         self._log: list[tuple[Array, Array, Array]] = []  #: words, their values and marks before
 
     def stored(self) -> dict[int, int]:
-        """Every word that was stored to, with what stands there now."""
+        """Every word that was stored to, with what is there now."""
         if not self._log:
             return {}
         words = np.unique(np.concatenate([each[0] for each in self._log]))

@@ -59,7 +59,7 @@ KINDS: Mapping[str, Kind] = {
         _INIT,
         _ERROR,
         "reads {space} memory that nobody set, and the value reaches a result",
-        "set it before (and put a barrier behind, where other threads set it)",
+        "set it before (and put a barrier after it, where other threads set it)",
     ),
     "unset variable": Kind(
         _INIT, _ERROR, "stores a value that depends on a variable that was never set", "give the variable a value"

@@ -120,7 +120,7 @@ class MaskRules:
 
     @staticmethod
     def _called_from(batch: Batch, index: int, lanes: Bool) -> int:
-        """The instruction, or the call of the compiler's function that it stands in."""
+        """The instruction, or the call of the compiler's function that it is in."""
         if batch.launch.program.instructions[index].source is not None:
             return index
         called = call_site(batch, 16 * index, first_lane(batch, lanes))

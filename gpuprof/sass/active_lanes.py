@@ -145,7 +145,7 @@ class ActiveLanes:
         return truth if truth is not None else self._by_origins(index, register)
 
     def _by_origins(self, index: int, register: Register) -> Truth:
-        """Without the comparison: open where nothing but the launch decides and the comparison is no equality."""
+        """Without the comparison: open where nothing but the launch decides and the comparison is not an equality."""
         origins = self.tracer.of_register(index, register)
         if self.lanes._flag_uniform(index, register) or not origins.lane_dependent:
             return self._all(OPEN)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Analysis:
-    """The facts of one function. Counts leave out the padding behind its last instruction."""
+    """The facts of one function. Counts leave out the padding after its last instruction."""
 
     function: Function
     arch: str

@@ -68,7 +68,7 @@ class Origins:
 class Tracer:
     """Backward slices over one function.
 
-    Values depend on one another in circles, wherever there is a loop. All that stand in one circle have the same
+    Values depend on one another in circles, wherever there is a loop. All that are in one circle have the same
     origins, so the circles are found (Tarjan's strongly connected components) and each is answered once.
     """
 

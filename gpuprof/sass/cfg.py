@@ -1,7 +1,7 @@
 """Basic blocks, dominators and natural loops of one code section.
 
 Graph algorithms are networkx's, which is imported here and nowhere else. Roots are the kernel's entry and the entry
-of each local subroutine, so that a subroutine's loops are found too; a call falls through to the instruction behind it.
+of each local subroutine, so that a subroutine's loops are found too; a call falls through to the instruction after it.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ class Graph:
 
     @cached_property
     def depths(self) -> dict[int, int]:
-        """How deep each reachable block stands in the dominator tree; a root is at 0."""
+        """How deep each reachable block is in the dominator tree; a root is at 0."""
         return _tree_depths(self.dominators)
 
     def common_dominator(self, blocks: Iterable[int]) -> int | None:
@@ -278,7 +278,7 @@ def _loops(
 
 
 def _tree_depths(dominators: dict[int, int]) -> dict[int, int]:
-    """How deep each block stands in the dominator tree."""
+    """How deep each block is in the dominator tree."""
     depths: dict[int, int] = {}
     for block in dominators:
         path = []
@@ -300,7 +300,7 @@ def _is_above(above: int, below: int, dominators: dict[int, int], depth_of: dict
 
 
 def _padding_block(function: Function, blocks: tuple[Block, ...]) -> int:
-    """The self-branch behind the last instruction; -1 when there is none."""
+    """The self-branch after the last instruction; -1 when there is none."""
     body = function.body_length
     for block in reversed(blocks):
         if block.start >= body:

@@ -1,4 +1,4 @@
-"""Counts a loop by running its counter: where start, rule and bound are constants but the rule is no addition.
+"""Counts a loop by running its counter: where start, rule and bound are constants but the rule is not an addition.
 
 Halving, doubling, multiplying and masking counters (``for (d = 128; d > 0; d >>= 1)``) depend on nothing but constants.
 The instructions that the ways out depend on are run, alone, until one of the ways is taken.
@@ -148,7 +148,7 @@ def _execute(instruction: Instruction, words: dict[Register, int]) -> None:
 
 
 def _sources(instruction: Instruction, count: int, words: Mapping[Register, int]) -> list[int]:
-    """The data sources behind the target. Flags must be PT or UPT without a ``!``, or ``!PT`` at the end: no carry."""
+    """The data sources after the target. Flags must be PT or UPT without a ``!``, or ``!PT`` at the end: no carry."""
     operands = instruction.operands[1:]
     if any(one.kind in _FLAGS and not one.is_zero for one in operands):
         raise _NotCountedError

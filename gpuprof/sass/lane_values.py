@@ -166,7 +166,7 @@ class LaneEvaluator:
         return value
 
     def _left_divergent(self, reader: int, sites: Sites) -> bool:
-        """Whether the reader stands behind a loop of some writer's that lanes may leave in different iterations."""
+        """Whether the reader follows a loop of some writer's that lanes may leave in different iterations."""
         graph = self.flow.graph
         here = graph.block_of[reader]
         for site in sites:
@@ -362,7 +362,7 @@ def _low_bit(value: Value) -> int:
 
 
 def _data(instruction: Instruction) -> list[Operand]:
-    """The sources behind the destination, predicates left out."""
+    """The sources after the destination, predicates left out."""
     return [operand for operand in instruction.operands[1:] if operand.kind not in _FLAG_KINDS]
 
 

@@ -75,7 +75,7 @@ def routine_name(symbol: str) -> str | None:
 
 
 def is_header(source: SourceLine | None) -> bool:
-    """Whether a line stands in the toolkit: a header named by the inlined-at chain's innermost frame."""
+    """Whether a line is in the toolkit: a header named by the inlined-at chain's innermost frame."""
     if source is None or not source.inlined_at:
         return False
     return source.file != source.inlined_at[-1].file and (
@@ -102,7 +102,7 @@ def library_code(graph: Graph, flow: Dataflow) -> LibraryCode:
 
 
 def _joined(uses: list[LibraryUse]) -> Iterator[LibraryUse]:
-    """A division that is found by its FCHK is not told again by the call on its slow path."""
+    """A division that is found by its FCHK is not reported again by the call on its slow path."""
     rare = {index for use in uses if use.name == DIVISION for index in use.rare}
     for use in uses:
         if use.rare or use.at not in rare or use.name != DIVISION:
@@ -156,7 +156,7 @@ def _refinement(flow: Dataflow, start: int, end: int, operands: set[int]) -> lis
 
 
 def _range_reductions(graph: Graph, flow: Dataflow) -> Iterator[LibraryUse]:
-    """What stands behind the comparison of |x| with 105615, up to where the short way joins it again."""
+    """What follows the comparison of |x| with 105615, up to where the short way joins it again."""
     code = graph.function.instructions
     for block in graph.blocks:
         last = block.end - 1

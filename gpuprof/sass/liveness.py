@@ -1,6 +1,6 @@
 """Live registers at each instruction, by the usual backward analysis over the blocks.
 
-Calls of local subroutines are followed: a call leads to the subroutine's entry, its RET to behind every call of it, so
+Calls of local subroutines are followed: a call leads to the subroutine's entry, its RET to after every call of it, so
 that what the caller keeps in registers is live in the subroutine as well.
 """
 

@@ -32,13 +32,13 @@ class Unrolling:
 
 @dataclass(frozen=True)
 class LoopFacts:
-    """One loop. Counts are of its own code: what stands in an inner loop counts there."""
+    """One loop. Counts are of its own code: what is in an inner loop counts there."""
 
     number: int
     parent: int | None
     depth: int
     start: int  #: address of the header
-    end: int  #: address behind the last instruction
+    end: int  #: address after the last instruction
     trip: Trip
     instructions: int  #: own instructions
     conditional: int  #: of those, in blocks that not every iteration runs
@@ -53,7 +53,7 @@ class LoopFacts:
     unrolling: Unrolling | None
     exits: int
     calls: tuple[str, ...]
-    subroutine: str  #: the local subroutine it stands in
+    subroutine: str  #: the local subroutine it is in
     source: tuple[SourceLine, SourceLine] | None  #: least and greatest line of the most frequent file
     children: tuple[int, ...]
 

@@ -34,7 +34,7 @@ class Operand:
     """One operand as printed, and its parts.
 
     ``text`` is exactly nvdisasm's; the parts are what analysis and execution read. ``suffixes`` are the dotted
-    words behind a register other than reuse (``H0_H0``, ``ROW``, ``64``, ``X4`` ...).
+    words after a register other than reuse (``H0_H0``, ``ROW``, ``64``, ``X4`` ...).
     """
 
     text: str
@@ -55,7 +55,7 @@ class Operand:
     wide: bool = False  #: ``.64`` on the register inside brackets
     descriptor: Operand | None = None  #: ``desc[UR8]`` before a memory operand: the uniform register
     relocation: str = ""  #: ``32@lo``, ``32@hi`` before a label: which half of the address the word takes
-    glued: bool = False  #: stands behind the operand before it after a blank, with no comma: ``R6 `(f)``
+    glued: bool = False  #: follows the operand before it after a blank, with no comma: ``R6 `(f)``
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class SourceLine:
 
     @property
     def of_user(self) -> SourceLine:
-        """The innermost line of the chain that stands in no header of the CUDA toolkit; else this line itself."""
+        """The innermost line of the chain that is in no header of the CUDA toolkit; else this line itself."""
         return next((each for each in (self, *self.inlined_at) if not _TOOLKIT.search(each.file)), self)
 
 
@@ -105,7 +105,7 @@ class Instruction:
     modifiers: tuple[str, ...]  #: ``("WIDE", "U32")``
     operands: tuple[Operand, ...]
     encoding: int  #: 128 bits, the first printed word low
-    labels: tuple[str, ...] = ()  #: labels that stand at this address
+    labels: tuple[str, ...] = ()  #: labels that are at this address
     source: SourceLine | None = None
     targets: tuple[str, ...] = ()  #: BRANCH_TARGETS of an indirect branch
     understood: bool = True  #: False: the line did not parse, ``text`` is all there is
@@ -138,7 +138,7 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Function:
-    """One code section: a kernel with the device functions that live behind it."""
+    """One code section: a kernel with the device functions that live after it."""
 
     symbol: str
     instructions: tuple[Instruction, ...]  #: all of the section, padding included

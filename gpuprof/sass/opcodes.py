@@ -92,6 +92,6 @@ def is_conditional_branch(instruction: Instruction) -> bool:
 
 
 def guarded(instruction: Instruction) -> bool:
-    """Whether it stands under a predicate that is not always true."""
+    """Whether it is under a predicate that is not always true."""
     predicate = instruction.predicate
     return predicate is not None and not (predicate.is_zero and not predicate.negate)

@@ -1,4 +1,4 @@
-"""What stands under predicates and on what they depend; branches; selects that stand where a branch could.
+"""What is under predicates and on what they depend; branches; selects that are where a branch could.
 
 A predicate's origins are its backward slice. A branch is uniform by construction when its predicate cannot differ
 between the lanes of a warp: a uniform predicate, or one made of block indices, parameters and constants only.
@@ -55,7 +55,7 @@ class Branch:
     uniform: bool
     origins: Origins
     source: SourceLine | None
-    loop: int | None  #: number of the innermost loop it stands in
+    loop: int | None  #: number of the innermost loop it is in
 
 
 @dataclass(frozen=True)

@@ -29,7 +29,7 @@ class Run:
 
     address: int
     length: int
-    broken_by: str  #: mnemonic of the instruction behind it, "" at the end
+    broken_by: str  #: mnemonic of the instruction after it, "" at the end
 
 
 @dataclass(frozen=True)
@@ -62,7 +62,7 @@ def longest_run(instructions: Sequence[Instruction], math: str) -> int:
 
 
 def stream_of(flow: Dataflow, indices: Sequence[int], math: str, arch: str) -> Stream:
-    """The stream of ``math`` in the instructions at ``indices``, which stand in code order."""
+    """The stream of ``math`` in the instructions at ``indices``, which are in code order."""
     code = flow.graph.function.instructions
     part = [code[index] for index in indices]
     runs = _runs(part, math)

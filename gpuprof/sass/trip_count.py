@@ -35,7 +35,7 @@ class Trip:
     is a value of the launch), ``data`` (an exit depends on loaded data), ``unknown``.
 
     ``count`` tells how often most of the loop's code runs: the last, unfinished iteration counts where the way out
-    stands behind most of it, and does not where it stands before. ``text`` reads as in ``for``: start, step, bound.
+    is after most of it, and does not where it is before. ``text`` reads as in ``for``: start, step, bound.
     """
 
     kind: str
@@ -93,7 +93,7 @@ class _Analysis:
         return range(self.graph.blocks[block].start, self.graph.blocks[block].end)
 
     def exits_of(self, block: int) -> list[_Exit]:
-        """The compares behind the branch that ends ``block``, each of which leaves the loop by itself."""
+        """The compares after the branch that ends ``block``, each of which leaves the loop by itself."""
         last = self.graph.blocks[block].end - 1
         flags = self.flags_of(block)
         taken_stays = self._stays(self.code[last])
@@ -192,7 +192,7 @@ class _Analysis:
         return value.offset if value is not None and value.register == register else None
 
     def _runs_once(self, block: int) -> bool:
-        """Whether each iteration runs ``block``, and once: it stands in no inner loop."""
+        """Whether each iteration runs ``block``, and once: it is in no inner loop."""
         inner = self.graph.loop_of(block)
         return inner is not None and inner.number == self.loop.number and self.graph.always_runs(block, self.loop)
 

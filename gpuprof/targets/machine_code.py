@@ -44,7 +44,7 @@ class Request:
 
 @dataclass(frozen=True)
 class Subject:
-    """One kernel's machine code. ``resources`` is None for a device function that stands alone."""
+    """One kernel's machine code. ``resources`` is None for a device function that is alone."""
 
     function: Function
     demangled: str
@@ -179,7 +179,7 @@ def _source_named(name: str) -> Path | None:
 
 
 def _first_use(source: Path) -> tuple[Variant, KernelStep, Path] | None:
-    """The first variant of the first experiment whose main kernel stands in ``source``."""
+    """The first variant of the first experiment whose main kernel is in ``source``."""
     from gpuprof import experiment as experiments
     from gpuprof.experiment import bundled
 

@@ -40,11 +40,11 @@ class Cache:
     note: str = ""
 
     def path(self, kind: str, key: str, suffix: str = "") -> Path:
-        """Where an entry stands. ``key`` is hex digits."""
+        """Where an entry is. ``key`` is hex digits."""
         return self.root / kind / key[:2] / (key + suffix)
 
     def store(self, kind: str, key: str, data: bytes) -> None:
-        """Keep ``data`` (any bytes) with a digest in front; a cache that cannot be written is no error."""
+        """Keep ``data`` (any bytes) with a digest in front; a cache that cannot be written is not an error."""
         with suppress(OSError):
             write_atomically(self.path(kind, key), hashlib.sha256(data).digest() + data)
 

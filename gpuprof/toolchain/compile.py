@@ -35,7 +35,7 @@ class Output:
     suffix: str
 
     def path(self, cache: Cache, digest: str) -> Path:
-        """Where the output with that SHA-256 stands."""
+        """Where the output with that SHA-256 is."""
         return cache.path(self.kind, digest, self.suffix)
 
 
@@ -118,7 +118,7 @@ class Compiler:
     def _run_unit(self, unit: Unit, work: Path, arguments: Sequence[str]) -> tuple[Unit, list[str], Finished]:
         """Run nvcc on a unit; once more without the instantiation when the source already has it.
 
-        That an instance stands in the source is known only when nvcc refuses a second one: its spelling there may
+        That an instance is in the source is known only when nvcc refuses a second one: its spelling there may
         differ, and may come out of a macro or a header. Several instances fail, and are then built one by one.
         """
         refused = refused_flag(unit.flags, os.environ)

@@ -1,7 +1,7 @@
 """What the compiler said of a build that succeeded: what changes the code or explains it, each once.
 
 nvcc's log of a good build is mostly ptxas's report (``-v``); limits that were ignored or adjusted, spills that were
-asked for (``-Xptxas -warn-spills``), performance advice (C75xx) and deprecated features stand between its lines.
+asked for (``-Xptxas -warn-spills``), performance advice (C75xx) and deprecated features are between its lines.
 """
 
 from __future__ import annotations

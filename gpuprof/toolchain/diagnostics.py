@@ -18,13 +18,13 @@ _PTXAS = re.compile(r"^ptxas .*?(?:error|fatal)\s*: (?P<text>.*)$", re.M)
 _NVCC = re.compile(r"^(?:nvcc|nvlink) (?:error|fatal)\s*: (?P<text>.*)$", re.M)
 _TEXT_LIMIT = 300
 _LISTED = 6
-#: What the front end says where a macro has put something that cannot stand there, and how far above the cause may be.
+#: What the front end says where a macro has put something that cannot be there, and how far above the cause may be.
 _SYNTAX = r"^expected |^declaration |^invalid |^this declaration |type specifier|is not a type"
 _LINES_BEFORE = 2
 _TYPES = frozenset(("bool", "char", "short", "int", "long", "unsigned", "float", "double", "half", "void", "size_t"))
 _NO_TYPES = frozenset(("return", "case", "else", "sizeof", "goto", "throw", "and", "or", "not"))
 
-#: What cures an undefined name, by name.
+#: The fix for an undefined name, by name.
 _HEADERS = {
     "printf": "<cstdio>",
     "fprintf": "<cstdio>",
@@ -153,8 +153,8 @@ def _in_the_unit(failure: Failure) -> str:
     have = ", ".join(str(each) for each in same[:_LISTED]) + (", ..." if len(same) > _LISTED else "")
     there = f"; {failure.source.name} has {have}" if have else ""
     name = _undefined_name(error, failure)
-    cure = f"; #include {_HEADERS[name]} in it" if name in _HEADERS else there
-    return f"kernel '{instance}' cannot be instantiated: {error.text}{cure}"
+    fix = f"; #include {_HEADERS[name]} in it" if name in _HEADERS else there
+    return f"kernel '{instance}' cannot be instantiated: {error.text}{fix}"
 
 
 def _replaced_by_a_define(failure: Failure) -> str:
@@ -177,7 +177,7 @@ def _replaced_by_a_define(failure: Failure) -> str:
 
 
 def _declares(line: str, name: str) -> bool:
-    """Whether a line seems to declare a name rather than use it: a word that may be a type stands before it."""
+    """Whether a line seems to declare a name rather than use it: a word that may be a type is before it."""
     before = re.search(rf"(\w+)(?:\s+|\s*[*&]+\s*){re.escape(name)}\b", line)
     if before is None or line.lstrip().startswith("#"):
         return False

@@ -1,6 +1,6 @@
 """A cubin's ELF as plain facts: kernels with their resources, sections, symbols, relocations.
 
-What an emulator needs to load a cubin stands here as bytes; what a table needs stands in ``Resources``.
+What an emulator needs to load a cubin is here as bytes; what a table needs is in ``Resources``.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class CubinFacts:
         return section.data if section else b""
 
     def functions(self, section: str) -> tuple[Symbol, ...]:
-        """Function symbols inside a section, by address: the entry, and device functions that stand behind it."""
+        """Function symbols inside a section, by address: the entry, and device functions that follow it."""
         inside = (symbol for symbol in self.symbols if symbol.section == section and symbol.is_function)
         return tuple(sorted(inside, key=lambda symbol: symbol.value))
 

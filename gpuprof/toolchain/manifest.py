@@ -91,7 +91,7 @@ def _entry(record: dict[str, object]) -> Entry:
 
 
 def read_dependencies(text: str) -> list[str]:
-    """The files of a make rule, as ``nvcc -MD`` writes it (blanks and ``#`` behind a backslash, ``$$`` for ``$``)."""
+    """The files of a make rule, as ``nvcc -MD`` writes it (blanks and ``#`` after a backslash, ``$$`` for ``$``)."""
     rule = text.split(": ", 1)[-1].replace("\\\n", " ")
     words = re.findall(r"(?:\\.|[^\s\\])+", rule)
     return [re.sub(r"\\(.)", r"\1", word).replace("$$", "$") for word in words]
@@ -108,7 +108,7 @@ class Dependencies:
 def sort_dependencies(paths: Iterable[str], toolkit: Sequence[Path], own: Path) -> Dependencies:
     """Leave out the toolkit's headers and the generated unit in folder ``own``.
 
-    The toolkit's include folder is where ``cuda_runtime.h`` stands, which nvcc includes in every file.
+    The toolkit's include folder is where ``cuda_runtime.h`` is, which nvcc includes in every file.
     """
     paths = [path for path in dict.fromkeys(paths) if not path.startswith(f"{own}/")]
     roots = [str(folder.resolve()) for folder in toolkit]

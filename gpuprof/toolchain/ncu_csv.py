@@ -1,4 +1,4 @@
-"""Reading what ``ncu --csv`` prints: every layout since 2020, any locale, whatever stands around it.
+"""Reading what ``ncu --csv`` prints: every layout since 2020, any locale, whatever is around it.
 
 Two layouts exist. The *raw* page has one row per launch and one column per metric, with a row of units under the
 head. The *details* page has one row per metric, with the columns "Metric Name", "Metric Unit", "Metric Value". Both
@@ -37,7 +37,7 @@ _HEAD = re.compile(r'^\ufeff?"?ID"?,.*"?Kernel Name"?,')
 
 @dataclass(frozen=True)
 class NcuLaunch:
-    """One profiled launch. ``values`` are numbers in base units by metric name, ``texts`` what is no number.
+    """One profiled launch. ``values`` are numbers in base units by metric name, ``texts`` what is not a number.
 
     ``units`` names the base unit by metric; ``block`` and ``grid`` are None where the version does not print them.
     """
@@ -258,7 +258,7 @@ class NumberStyle:
 def number_style(cells: Iterable[str]) -> NumberStyle:
     """Whether a comma or a point is the decimal character, from all numbers of an output.
 
-    A character that comes twice in a number stands between thousands, as does the first of two different ones; one
+    A character that comes twice in a number is between thousands, as does the first of two different ones; one
     that is not followed by exactly three digits is the decimal one. Where nothing decides, as in English.
     """
     for cell in cells:

@@ -1,4 +1,4 @@
-"""What goes wrong under ncu, told in a sentence with its repair. The texts are those that ncu prints, 2020 to 2025."""
+"""What goes wrong under ncu, in a sentence with its repair. The texts are those that ncu prints, 2020 to 2025."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EMULATOR_HINT = "the emulator's counters need none of this: `gpuprof counters` w
 
 @dataclass(frozen=True)
 class KnownFailure:
-    """A pattern in ncu's messages, and what to say about it. ``machine``: it is no fault of the program profiled."""
+    """A pattern in ncu's messages, and what to say about it. ``machine``: it is not the profiled program's fault."""
 
     pattern: re.Pattern[str]
     message: str
@@ -25,7 +25,7 @@ def _known(pattern: str, message: str, *, machine: bool = True) -> KnownFailure:
     return KnownFailure(re.compile(pattern, re.IGNORECASE), message, machine)
 
 
-#: The first that matches speaks: causes stand before their consequences.
+#: The first that matches speaks: causes are before their consequences.
 KNOWN: Sequence[KnownFailure] = (
     _known(
         "ERR_NVGPUCTRPERM",

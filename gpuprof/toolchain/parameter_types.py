@@ -77,7 +77,7 @@ def _split(text: str) -> list[str]:
 
 
 def _type(text: str) -> ParameterType | None:
-    """A type in words without qualifiers; None for what is no plain name or pointer to one."""
+    """A type in words without qualifiers; None for what is not a plain name or pointer to one."""
     name = re.sub(r"\s+", " ", _QUALIFIERS.sub(" ", text)).strip()
     name = re.sub(r"\s*\*", "*", name)
     match = re.fullmatch(r"([A-Za-z_][\w: ]*?)(\**)", name)

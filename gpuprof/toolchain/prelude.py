@@ -25,7 +25,7 @@ _UNROLL = re.compile(
 )
 _CONDITION = re.compile(r"^[ \t]*#[ \t]*(?:if|ifdef|ifndef|elif|define|undef)\b(.*)$", re.M)
 _INCLUDE = re.compile(r"^[ \t]*#[ \t]*include[ \t]*\"([^\"\n]+)\"", re.M)
-#: A variable in a GPU's memory: after the word nothing of a function's head stands before the name ends.
+#: A variable in a GPU's memory: after the word nothing of a function's head is before the name ends.
 _VARIABLE = re.compile(r"__(?:device|constant|managed)__[^;(){}]*[;={\[]")
 _INTEGER = re.compile(r"[-+]?(?:0[xX][0-9a-fA-F]+|\d+)[uU]?[lL]{0,2}")
 

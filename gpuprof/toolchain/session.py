@@ -24,7 +24,7 @@ OnDone = Callable[[BuildRequest, Outcome], None]
 
 #: Instances of one source that share an nvcc process at most: one that fails makes all of them build again.
 MOST_INSTANCES_PER_UNIT = 8
-#: With so many instances per process, each process builds one alone first: it is there in a fraction of the time, and
+#: From this number of instances on, each process builds one alone first: it is there in a fraction of the time, and
 #: costs only another reading of the headers (a third of a second, seen with nvcc 13.0).
 FIRST_ALONE_FROM = 4
 

@@ -98,12 +98,12 @@ def _outer_blocks(text: str) -> list[tuple[str, int, int]]:
 
 
 def _is_namespace(head: str) -> bool:
-    """``namespace x`` or ``extern "C"`` (its string already blanked): what stands inside is still outermost."""
+    """``namespace x`` or ``extern "C"`` (its string already blanked): what is inside is still outermost."""
     return re.search(r"\bnamespace\b[^()=]*$|\bextern\s*$", head) is not None
 
 
 def _namespace_at(text: str, position: int) -> str:
-    """The namespaces around a position, each with ``::`` behind it; ``inline`` and nested ones included."""
+    """The namespaces around a position, each with ``::`` after it; ``inline`` and nested ones included."""
     stack: list[str] = []
     for match in re.finditer(r"(?:\bnamespace\s*([\w:\s]*?)\s*)?\{|\}", text[:position]):
         if match.group() == "}":
@@ -116,7 +116,7 @@ def _namespace_at(text: str, position: int) -> str:
 
 
 def _name_after(text: str, position: int) -> str | None:
-    """The function's name: the first word that is followed by ``(`` and is no attribute."""
+    """The function's name: the first word that is followed by ``(`` and is not an attribute."""
     for _ in range(16):
         match = _NAME.match(text, position)
         if match is None:

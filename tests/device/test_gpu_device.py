@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from gpuprof.device.clock import sample_job
+from gpuprof.device.drivers import why_no_driver
 from gpuprof.device.gpus import find_gpus
 from gpuprof.device.jobs import BufferReference, BufferSpec, Job, KernelCall
 from gpuprof.device.launcher import jobs_ended, launcher_command, write_spec
-from gpuprof.device.opening import why_no_pycuda
 from gpuprof.device.session import MAX_COPIES, Session
 from gpuprof.errors import DeviceMemoryError, LaunchError
 from gpuprof.profile.messages import Check, Load, Open, Sample
@@ -28,7 +28,9 @@ from gpuprof.toolchain.model import BuildRequest
 GPUS = find_gpus().devices
 pytestmark = [
     pytest.mark.gpu,
-    pytest.mark.skipif(not GPUS or why_no_pycuda() is not None, reason="needs an NVIDIA GPU and pycuda"),
+    pytest.mark.skipif(
+        not GPUS or why_no_driver() is not None, reason="needs an NVIDIA GPU and pycuda or cuda-bindings"
+    ),
 ]
 N = 1 << 20
 SOURCE = """

@@ -84,7 +84,7 @@ def test_a_wrong_symbol_is_one_line(tmp_path: Path, symbols: str, said: str) -> 
 @pytest.mark.parametrize(
     ("args", "symbols", "said"),
     [
-        ("[x, y, taps]", "{taps: {dtype: float32, shape: 3, fill: 1}}", "stands under `symbols`"),
+        ("[x, y, taps]", "{taps: {dtype: float32, shape: 3, fill: 1}}", "is under `symbols`"),
         ("[x, y, N]", "{x: {dtype: float32, shape: 3, fill: 1}}", "already used"),
         ("[x, y, N]", "{taps: {dtype: float32, shape: 3}}", "fill"),
     ],

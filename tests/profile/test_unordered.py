@@ -102,6 +102,13 @@ def test_sorted_and_as_a_set(tmp_path: Path, order: str, want: str, status: Stat
     assert rows_of(tmp_path, config, REVERSED)["v"].status is status
 
 
+def test_a_part_of_an_unordered_output(tmp_path: Path) -> None:
+    """The first ten elements of the kernel are 9 to 0, whatever the rest holds."""
+    config = SETS.replace("ORDER", "true").replace("{y: WANT}", '{y: {value: VALUE, where: "i < 10"}}')
+    assert rows_of(tmp_path, config.replace("VALUE", "arange(N)"), REVERSED)["v"].status is Status.OK
+    assert rows_of(tmp_path, config.replace("VALUE", "arange(N) + 1"), REVERSED)["v"].status is Status.DIFFERS
+
+
 def test_unsigned_references_wrap_before_they_are_sorted() -> None:
     got, want = np.array([4294967295, 1, 0], dtype=np.uint32), np.array([-1, 0, 1])
     assert compare_unordered("y", got, want, EXACT, Ordering("sorted")).wrong == 0

@@ -1,6 +1,6 @@
 """The run table: golden renders at fixed widths without colour, and what must hold of any run.
 
-``python tests/report/test_run_table.py`` writes the golden files anew; read the difference before committing.
+``pytest --write-golden`` writes the golden files anew; read the difference before committing.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from gpuprof.report.console import make_console
 from gpuprof.report.run_table import render_run
 from gpuprof.results.json import from_json, read_run, to_json
 from gpuprof.results.model import Counters, Difference, Result, Run, Status, Verification
+from tests.conftest import Golden
 
 HERE = Path(__file__).parent
 DATA = HERE.parent / "results" / "data"
@@ -37,9 +38,8 @@ def golden_file(name: str, width: int, sass: bool) -> Path:
 
 
 @pytest.mark.parametrize(("name", "width", "sass"), CASES)
-def test_golden_render(name: str, width: int, sass: bool) -> None:
-    text = render(read_run(DATA / f"{name}.json"), width, sass=sass)
-    assert text == golden_file(name, width, sass).read_text(encoding="utf-8")
+def test_golden_render(name: str, width: int, sass: bool, golden: Golden) -> None:
+    golden(golden_file(name, width, sass), render(read_run(DATA / f"{name}.json"), width, sass=sass))
 
 
 @pytest.mark.parametrize("name", ["emulated_run", "gpu_run"])
@@ -263,9 +263,3 @@ def test_no_color_is_obeyed_where_colour_would_be(monkeypatch: pytest.MonkeyPatc
     assert colours()
     monkeypatch.setenv("NO_COLOR", "1")
     assert not colours()
-
-
-if __name__ == "__main__":
-    GOLDEN.mkdir(exist_ok=True)
-    for case in CASES:
-        golden_file(*case).write_text(render(read_run(DATA / f"{case[0]}.json"), case[1], sass=case[2]), "utf-8")

@@ -16,6 +16,7 @@ from gpuprof.sass.model import Disassembly
 from gpuprof.sass.parse import parse_disassembly
 from gpuprof.toolchain import find_tools
 from gpuprof.toolchain.extract import extract_cubins
+from tests.shared_results import once_per_run
 
 DATA = Path(__file__).parent / "data"
 #: What nvcc's front end, most of its time, compiles for -> the machine code that ptxas makes of it.
@@ -44,6 +45,10 @@ def compile_cubin(source: Path, arch: str, folder: Path, *flags: str) -> Path:
 @functools.cache
 def _compiled_for_all(source: Path, text: str) -> dict[str, bytes]:
     """The cubins of a source by architecture; ``text`` is its content, so that a changed one is compiled again."""
+    return once_per_run((source.name, text), lambda: _compile_for_all(source))
+
+
+def _compile_for_all(source: Path) -> dict[str, bytes]:
     targets = {f"compute_{front}": ",".join(f"sm_{number}" for number in numbers) for front, numbers in TARGETS.items()}
     options = [part for front, codes in targets.items() for part in ("-gencode", f"arch={front},code=[{codes}]")]
     with tempfile.TemporaryDirectory() as folder:
@@ -66,6 +71,10 @@ def disassemble(cubin: Path, *options: str) -> str:
 
 @functools.cache
 def _disassembled(cubin: bytes, options: tuple[str, ...]) -> str:
+    return once_per_run((cubin, options), lambda: _disassemble(cubin, options))
+
+
+def _disassemble(cubin: bytes, options: tuple[str, ...]) -> str:
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
         file.write(cubin)
         file.flush()

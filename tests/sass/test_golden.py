@@ -1,13 +1,12 @@
 """What ``gpuprof sass`` prints for a stored kernel, at 100 columns: plain, in colour, and as a comparison.
 
 The stored text is nvdisasm 13.5's of ``kernels/micro_gemm_4x4.cu`` built by nvcc 13.0 for sm_89, so that the pictures
-do not depend on the compiler at hand. With GPUPROF_WRITE_GOLDEN=1 in the environment they are written anew.
+do not depend on the compiler at hand. ``pytest --write-golden`` writes them anew.
 """
 
 from __future__ import annotations
 
 import io
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from gpuprof.report.sass.overview import print_overview, row_of
 from gpuprof.sass.analysis import Analysis, analyse
 from gpuprof.sass.diff import compare_code
 from gpuprof.sass.parse import parse_disassembly
+from tests.conftest import Golden
 from tests.sass.sass_tools import analysed, stored
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -64,14 +64,6 @@ def printed(draw: Callable[[Console], None], *, colour: bool = False) -> str:
     return file.getvalue()
 
 
-def check(name: str, text: str) -> None:
-    path = GOLDEN / name
-    if os.environ.get("GPUPROF_WRITE_GOLDEN"):
-        GOLDEN.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
-
-
 def draw_kernel(analysis: Analysis, options: ListingOptions, console: Console) -> None:
     print_analysis(HEAD, analysis, console)
     assert analysis.hot_loop is not None
@@ -79,24 +71,24 @@ def draw_kernel(analysis: Analysis, options: ListingOptions, console: Console) -
     print_listing(f"Loop {number}", analysis, analysis.loop_indices(number), options, console)
 
 
-def test_a_kernel_in_plain_text() -> None:
+def test_a_kernel_in_plain_text(golden: Golden) -> None:
     text = printed(lambda console: draw_kernel(gemm(), ListingOptions(), console))
-    check("micro_gemm_4x4.txt", text)
+    golden(GOLDEN / "micro_gemm_4x4.txt", text)
     assert "8 k-steps x 16 FFMA = 128 per iteration: fully unrolled" in text
     assert "\x1b" not in text
 
 
-def test_a_kernel_in_colour() -> None:
+def test_a_kernel_in_colour(golden: Golden) -> None:
     text = printed(lambda console: draw_kernel(gemm(), ListingOptions(), console), colour=True)
-    check("micro_gemm_4x4.ansi", text)
+    golden(GOLDEN / "micro_gemm_4x4.ansi", text)
     assert "\x1b[32mFFMA" in text
 
 
-def test_listing_with_hex_live_and_grep() -> None:
+def test_listing_with_hex_live_and_grep(golden: Golden) -> None:
     facts = gemm(live=True)
     options = ListingOptions(hex=True, live=True, grep="LDS|BAR|BRA")
     text = printed(lambda console: print_listing("LDS|BAR|BRA", facts, range(facts.instructions), options, console))
-    check("micro_gemm_4x4.grep.txt", text)
+    golden(GOLDEN / "micro_gemm_4x4.grep.txt", text)
     assert text.count("LDS.128") == 16
 
 
@@ -109,22 +101,22 @@ def test_the_peak_of_live_registers_is_marked_once() -> None:
     assert sum(f"{facts.live.peak}*" in line for line in text.splitlines()) == 1
 
 
-def test_a_comparison() -> None:
+def test_a_comparison(golden: Golden) -> None:
     code = stored("micro_gemm_4x4.sm_89.sass")
     changed = code.replace("LDS.128 R8, [R7.X4+0x400]", "LDS.128 R8, [R7.X4+0x420]")
     second = analyse(parse_disassembly(changed).functions["micro_gemm_4x4"], "sm_89", block=(16, 16, 1))
     difference = compare_code(gemm(), second)
     other = replace(HEAD, origin="changed", registers=63)
-    check("diff.txt", printed(lambda console: print_difference(HEAD, other, difference, console)))
+    golden(GOLDEN / "diff.txt", printed(lambda console: print_difference(HEAD, other, difference, console)))
     assert difference.changed_lines == 2
 
 
-def test_an_overview_of_many_functions() -> None:
+def test_an_overview_of_many_functions(golden: Golden) -> None:
     facts = gemm()
     small = analysed("FFMA R0, R1, R2, R0\nEXIT")
     rows = [row_of("small(float*)", 8, small), row_of("micro_gemm_4x4", 64, facts)]
     text = printed(lambda console: print_overview("library.so", rows, console, 40, ["b.cubin is damaged"]))
-    check("overview.txt", text)
+    golden(GOLDEN / "overview.txt", text)
     assert text.index("micro_gemm_4x4") < text.index("small")
 
 

@@ -67,7 +67,7 @@ class _Text:
     registers: int = 0
 
     def form(self, body: str) -> str:
-        """The name of the function with this body, whose own name stands as ``NAME``."""
+        """The name of the function with this body, whose own name appears as ``NAME``."""
         if body not in self.forms:
             self.forms[body] = f"f{len(self.forms)}"
         return self.forms[body]

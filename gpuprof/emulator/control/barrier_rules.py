@@ -35,7 +35,7 @@ _LEADS = frozenset(("BRA", "BSYNC", "BSSY", "NOP", "EXIT", "YIELD", "WARPSYNC", 
 def check_release(batch: Batch, waits: Waits, done: Bool) -> None:
     """Look at a generation of a barrier without a count; raises BarrierRuleError.
 
-    ``waits`` are (program counter behind the barrier, lanes, steps), ``done`` (blocks, warps, 1) who is released.
+    ``waits`` are (program counter after the barrier, lanes, steps), ``done`` (blocks, warps, 1) who is released.
     """
     places = sorted({pc for pc, _, _ in waits})
     if len(places) > 1:
@@ -90,7 +90,7 @@ def _check_skipped(batch: Batch, waits: Waits, done: Bool) -> None:
 
 
 def went_round(program: Any, barrier_pc: int, exit_pc: int) -> bool:
-    """Whether a thread that ended at ``exit_pc`` did something in code that lies behind the barrier alone."""
+    """Whether a thread that ended at ``exit_pc`` did something in code that lies after the barrier alone."""
     length = len(program.function.instructions) * INSTRUCTION_BYTES
     if barrier_pc >= length or exit_pc >= length:
         return False
@@ -119,7 +119,7 @@ def _reachable(graph: Graph, source: int) -> set[int]:
 
 
 def _place(batch: Batch, pc: int) -> str:
-    """A barrier by the program counter behind it, as ``f.cu:12``."""
+    """A barrier by the program counter after it, as ``f.cu:12``."""
     source = batch.launch.program.instructions[pc // INSTRUCTION_BYTES - 1].source
     return f"{source.file}:{source.line}" if source else f"the one at 0x{pc - 16:04x}"
 

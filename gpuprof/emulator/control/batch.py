@@ -29,7 +29,7 @@ class Batch(LaneState):
 
     live: Bool = per_warp()
     barrier_result: Array = per_warp()
-    returns: list[Array] = file_of_registers()  #: one: where the lanes of a WARPSYNC.COLLECTIVE go on behind it
+    returns: list[Array] = file_of_registers()  #: one: where the lanes of a WARPSYNC.COLLECTIVE go on after it
     hits: dict[StraightCode, list[int]] = same(default_factory=dict)
     phases: list[int] = same(default_factory=lambda: [0])  #: one: completed phases of mbarriers
     fragments: list[Fragment] = fresh(list)
@@ -67,7 +67,7 @@ class Batch(LaneState):
         return part_of(self, rows, warps, {**self.place_of_part(rows, warps), "detached": True})
 
     def set_return(self, target: Array) -> None:
-        """Remember of the active lanes where they go on behind ENDCOLLECTIVE."""
+        """Remember of the active lanes where they go on after ENDCOLLECTIVE."""
         self.returns[0] = target if self.write_mask is None else np.where(self.write_mask, target, self.returns[0])
 
     def start(self, pc: int) -> None:

@@ -298,7 +298,7 @@ def warpsync(decoded: Decoded, site: Site) -> Terminator:
     """WARPSYNC of a mask (immediate or register) or .ALL: wait, and go on as one.
 
     .EXCLUSIVE and .COLLECTIVE: exactly the lanes of the mask go on together, without any other of their fragment, so
-    that REDUX and the uniform datapath behind it see that group alone. Lanes may come to .COLLECTIVE from several
+    that REDUX and the uniform datapath after it see that group alone. Lanes may come to .COLLECTIVE from several
     places; one of them executes for all up to ENDCOLLECTIVE, from where each goes to the target of its own.
     """
     masks = [operand for operand in decoded.operands if operand.kind not in (*_PREDICATES, OperandKind.LABEL)]

@@ -49,7 +49,7 @@ def run_batch(batch: Batch, program: Code) -> None:
 
 
 def run_fragments(batch: Batch, program: Code, stop: int) -> None:
-    """Run until no fragment is left that stands before program counter ``stop``."""
+    """Run until no fragment is left that is before program counter ``stop``."""
     ordered = batch.launch.options.order is not None
     turn, length = 0, ORDERED_TURN if ordered else TURN
     deadline = batch.launch.deadline

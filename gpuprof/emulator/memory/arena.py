@@ -1,6 +1,6 @@
 """Global memory: one arena of buffers with guard zones, behind addresses whose high word is always the same.
 
-The arena reserves address space, and the operating system gives pages when they are touched. Beside it stands a
+The arena reserves address space, and the operating system gives pages when they are touched. Beside it is a
 shadow, one byte per four: which bytes of a word a kernel has stored to. A race and initialisation checker can add its
 own shadow in the same way.
 """
@@ -163,7 +163,7 @@ class Arena:
         return self._regions[index]
 
     def bounds(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Offsets of the first bytes of all live buffers, ascending, and of the bytes behind their ends."""
+        """Offsets of the first bytes of all live buffers, ascending, and of the bytes past their ends."""
         ends = [region.end for region in self._regions]
         return np.array(self._starts, np.int64), np.array(ends, np.int64)
 

@@ -59,7 +59,7 @@ class ConstantTable(dict[tuple[int, int, int], "NDArray[Any]"]):
         return value
 
     def number(self, bank: int, offset: int, width: int) -> int:
-        """A constant as an unsigned number; bytes behind the end of a bank are 0, as the driver pads it."""
+        """A constant as an unsigned number; bytes past the end of a bank are 0, as the driver pads it."""
         if offset < 0 or offset + width > CONSTANT_BANK_BYTES:
             raise MemoryFaultError(
                 f"constant c[0x{bank:x}][0x{offset:x}] lies outside its bank of {CONSTANT_BANK_BYTES:,} bytes"

@@ -15,7 +15,7 @@ _SIGNED, _UNSIGNED, _FLOATS = "di", "ouxX", "fFeEgGaA"
 
 
 class _Arguments:
-    """Values of the buffer in order: each stands at a multiple of its own size."""
+    """Values of the buffer in order: each is at a multiple of its own size."""
 
     def __init__(self, read: Callable[[int, int], bytes]) -> None:
         self._read = read
@@ -64,7 +64,7 @@ def _one(match: re.Match[str], arguments: _Arguments, string_at: Callable[[int],
 
 
 def _number(text: str | None, arguments: _Arguments) -> int | None:
-    """A width or precision: digits, ``*`` (an argument), or nothing (a precision of 0 behind a bare point)."""
+    """A width or precision: digits, ``*`` (an argument), or nothing (a precision of 0 after a bare point)."""
     if text is None:
         return None
     return int(arguments.take("i")) if text == "*" else int(text)

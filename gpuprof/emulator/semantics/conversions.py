@@ -194,7 +194,7 @@ def frnd(insn: Decoded) -> Execute:
 
 @semantics("F2F", "UF2F")
 def f2f(insn: Decoded) -> Execute:
-    """A float to a float of another size: ``F2F.<to>.<from>``; FP16 results stand in the low half."""
+    """A float to a float of another size: ``F2F.<to>.<from>``; FP16 results are in the low half."""
     allow(insn, FLOATS, WHOLE, ("FTZ", "SAT"))
     form = arithmetic_form(insn)
     kinds = [name for name in insn.modifiers if name in FLOATS]

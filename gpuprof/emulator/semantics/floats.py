@@ -146,7 +146,7 @@ DENORMAL_KEYS = np.uint32(0x00FFFFFF)
 def fused(a: F32, b: F32, c: F32) -> F32:
     """a * b + c rounded once to nearest even.
 
-    The double sum rounds a second time when it is inexact; that changes the result only where the sum stands exactly
+    The double sum rounds a second time when it is inexact; that changes the result only where the sum is exactly
     halfway between two singles, or is denormal as a single. Such lanes are looked at again with the sum's error term.
     """
     total = np.multiply(a, b, dtype=np.float64)

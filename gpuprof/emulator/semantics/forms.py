@@ -73,7 +73,7 @@ def _leading_predicates(operands: Parts[Operand]) -> tuple[Parts[Operand], Parts
 
 
 def allow(insn: Decoded, *groups: Iterable[str]) -> None:
-    """Raise ``NotCovered`` if the instruction has a modifier that stands in none of the groups."""
+    """Raise ``NotCovered`` if the instruction has a modifier that is in none of the groups."""
     known = {name for group in groups for name in group}
     unknown = [name for name in insn.modifiers if name not in known]
     if unknown:

@@ -262,7 +262,7 @@ def _reader(insn: Decoded, default: str = "S32") -> Callable[[Lanes, Operand], N
 
 @semantics("IMNMX", "VIMNMX", "UVIMNMX", "UIMNMX", "VIMNMX3", "UVIMNMX3")
 def imnmx(insn: Decoded) -> Execute:
-    """Pp true: the minimum, false: the maximum, of two or three sources; packed forms stand in ``video``."""
+    """Pp true: the minimum, false: the maximum, of two or three sources; packed forms are in ``video``."""
     if insn.has(*PACKED):
         return packed_minimum(insn)
     allow(insn, ("U32", "S32", "U64", "S64", "64", "RELU"))

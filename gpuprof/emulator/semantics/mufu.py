@@ -3,7 +3,7 @@
 """MUFU, the multi-function unit: reciprocal, roots, base-2 exponential and logarithm, sine and cosine of turns, tanh.
 
 All but TANH have the hardware's bits (``interpolation``). TANH is computed in double and rounded: close, not equal
-(the distances stand in the tests).
+(the distances are in the tests).
 Denormal arguments count as zeros, denormal results are flushed; TANH alone keeps both.
 """
 

@@ -1,6 +1,6 @@
 """Packed FP32 of sm_100 and later: two singles of a register pair at once (``add``, ``mul``, ``fma.f32x2`` of PTX).
 
-A source names its halves: ``R2.F32x2.HI_LO`` is the pair as it stands, ``LO_HI`` swapped; ``R4.F32``, a uniform
+A source names its halves: ``R2.F32x2.HI_LO`` is the pair as it is, ``LO_HI`` swapped; ``R4.F32``, a uniform
 register likewise, and an immediate give both halves one value. Read off code that nvcc 13.0 makes of sources whose
 halves are known; the arithmetic of each half is that of FADD, FMUL and FFMA.
 """

@@ -63,7 +63,7 @@ def memory_fault(
 def call_site(lanes: LaneState, pc: int, where: tuple[int, int, int]) -> int | None:
     """Number of the CALL by which a lane came into a function of the compiler that has no line record.
 
-    Such a function (``$__cuda_sm70_warpsync``) returns through a register that holds the place behind the CALL.
+    Such a function (``$__cuda_sm70_warpsync``) returns through a register that holds the place after the CALL.
     """
     instructions = lanes.launch.program.instructions
     for instruction in instructions[pc // 16 :]:

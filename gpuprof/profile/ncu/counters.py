@@ -31,7 +31,7 @@ _PLAIN_COUNTS = ("memory_", "inst_executed", "thread_inst_executed")
 
 @dataclass(frozen=True)
 class Profiled:
-    """A variant's counters, and where its launches stand: ``launches`` are ncu's numbers of them in ``report``."""
+    """A variant's counters, and where its launches are: ``launches`` are ncu's numbers of them in ``report``."""
 
     counters: Counters
     launches: tuple[str, ...] = ()

@@ -3,7 +3,7 @@ fraction of one.
 
 ncu's rows are the launches in order, so that they belong to variants by counting. Where one variant ends the process,
 those before it keep their rows (or are profiled again without it), it is profiled alone for a reason of its own, and
-those behind it in another process. Where the rows do not fit the launches, every variant gets a process of its own.
+those after it in another process. Where the rows do not fit the launches, every variant gets a process of its own.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ def _profile_group(tool: Tool, jobs: Sequence[Job], wanted: NcuOptions, ordinal:
         except ProfilerUnavailableError as error:
             return _Group({job.label: error for job in jobs})
         except ProfilerError as error:
-            if not progress.exists():  # not even the device was opened: it is no variant's fault
+            if not progress.exists():  # not even the device was opened: not a variant's fault
                 return _Group({job.label: error for job in jobs})
             return _failed(jobs, error, jobs_ended(progress))
         return _told_apart(jobs, report, request, jobs_ended(progress))

@@ -114,7 +114,7 @@ def _left_over(got: NDArray[np.generic], wrong: NDArray[np.bool_], poison: int) 
 
 
 def comparable(got: NDArray[np.generic], want: NDArray[np.generic]) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
-    """Both flat. Integers in the output's width, as C converts them; booleans by their byte: poison is no truth."""
+    """Both flat. Integers in the output's width, as C converts them; booleans by their byte: poison is not one."""
     flat_got, flat_want = got.reshape(-1), np.broadcast_to(want, got.shape).reshape(-1)
     if flat_got.dtype.kind == "b":
         return flat_got.view(np.uint8), (flat_want != 0).view(np.uint8)

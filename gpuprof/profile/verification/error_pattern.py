@@ -75,7 +75,7 @@ _SIDES = {("low", "whole"): "top", ("high", "whole"): "bottom", ("whole", "low")
 
 
 def _position(indices: NDArray[np.intp], extent: int) -> str:
-    """``whole``, ``low``, ``high`` or ``middle``: where along an axis of ``extent`` the indices stand."""
+    """``whole``, ``low``, ``high`` or ``middle``: where along an axis of ``extent`` the indices are."""
     first, last = int(indices[0]), int(indices[-1])
     if first == 0 and last == extent - 1:
         return "whole"

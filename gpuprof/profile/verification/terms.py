@@ -1,7 +1,7 @@
 """What one element of a reference sums: how many terms, how large they are, and whether every partial sum is exact.
 
 Read from the expression's syntax tree and from the inputs' extremes; nothing is evaluated a second time. An expression
-that is no sum of products (a softmax, a division by an array) has no ``Terms``.
+that is not a sum of products (a softmax, a division by an array) has no ``Terms``.
 """
 
 from __future__ import annotations
@@ -59,11 +59,11 @@ class _Part:
 
 
 class _NotLinearError(Exception):
-    """The expression is no sum of products."""
+    """The expression is not a sum of products."""
 
 
 def terms_of(text: str, scope: Mapping[str, Any], random: Mapping[str, bool]) -> Terms | None:
-    """The terms of a reference expression over arrays and numbers; None where it is no sum of products.
+    """The terms of a reference expression over arrays and numbers; None where it is not a sum of products.
 
     ``random`` tells of each array whether its values are random.
     """

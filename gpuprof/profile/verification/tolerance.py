@@ -145,7 +145,7 @@ def _largest_of(values: NDArray[np.generic]) -> float:
 def reduction_length(expression: str, buffers: Mapping[str, Buffer]) -> int:
     """How many terms one element of a reference expression sums: the inner extent of ``@``, the elements of a sum.
 
-    An expression without either has 1; a name that is no buffer counts nothing.
+    An expression without either has 1; a name that is not a buffer counts nothing.
     """
     try:
         tree = ast.parse(expression, mode="eval")

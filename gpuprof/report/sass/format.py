@@ -36,7 +36,7 @@ _SPACES = {"global": "G", "shared": "S", "local": "L", "generic": "M"}
 
 @dataclass(frozen=True)
 class KernelHead:
-    """What stands above the analysis. ``spill_bytes`` is None where no compiler log tells."""
+    """What is above the analysis. ``spill_bytes`` is None where no compiler log tells."""
 
     name: str
     arch: str

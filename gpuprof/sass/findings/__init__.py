@@ -1,9 +1,9 @@
 """Findings: facts about the code that a person would want pointed out, each one sentence with number and place.
 
-A finding says what stands in the machine code, where, what it could save at most, and the typical fix. A rule that is
-in doubt says nothing. Rules stand by matter: ``memory`` (global and shared accesses of the lanes), ``narrow`` (scalar
+A finding says what is in the machine code, where, what it could save at most, and the typical fix. A rule that is
+in doubt says nothing. Rules by subject: ``memory`` (global and shared accesses of the lanes), ``narrow`` (scalar
 loads where wide ones fit), ``local`` (spills and arrays), ``arithmetic`` (division, conversions, FP64), ``structure``
-(barriers and code size) and ``library`` (sequences of CUDA's own libraries, each told as one thing).
+(barriers and code size) and ``library`` (sequences of CUDA's own libraries, each one finding).
 """
 
 from __future__ import annotations

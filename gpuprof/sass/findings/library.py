@@ -1,4 +1,4 @@
-"""Sequences of CUDA's own libraries in loops: each told as one thing, with what it costs and what may replace it."""
+"""Sequences of CUDA's own libraries in loops: each one finding each, with what it costs and what may replace it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ADVICE = {
 
 
 def library_uses(case: Case) -> Iterator[Found]:
-    """Uses by loop and kind. What stands outside of loops, and the scaling around MUFU, is not worth a line."""
+    """Uses by loop and kind. What is outside of loops, and the scaling around MUFU, is not worth a line."""
     groups: dict[tuple[int, str], list[names.LibraryUse]] = {}
     for use in case.library.uses:
         if use.name in _ADVICE and case.depth(use.at):

@@ -51,10 +51,10 @@ def global_accesses(case: Case) -> Iterator[Found]:
     for group in structures:
         if not _is_one_wide_load(case, group):  # which the rule of narrow loads tells
             yield _structure(case, group)
-    told = {request.index for group in structures for request in group}
+    reported = {request.index for group in structures for request in group}
     groups: dict[tuple[object, ...], list[_Request]] = {}
     for request in requests:
-        if request.index not in told:
+        if request.index not in reported:
             key = (
                 case.loop_number(request.index), case.may_be_skipped(request.index), request.taken, request.ideal,
                 _distance_words(request.value), request.lanes,

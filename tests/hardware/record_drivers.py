@@ -1,0 +1,104 @@
+"""Compare both driver packages on a GPU: ``python -m tests.hardware.record_drivers FOLDER``.
+
+Needs a GPU, nvcc, and pycuda and cuda-bindings. Writes FOLDER/drivers.json: for each driver how the device's hardware
+tests ended, the times of gemm_1024 (that of ``cuda`` in a process in which pycuda cannot be imported), and the launch
+and cold-protocol times of an empty kernel. Each part has a limit of its own and may fail alone.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+EMPTY = 'extern "C" __global__ void empty(float *y) { if (y == nullptr) __trap(); }\n'
+BLOCKER = "raise ImportError('hidden: this run is to work without pycuda')\n"
+PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/device/test_gpu_device.py")
+
+
+def measure_launches() -> dict[str, Any]:
+    """Microseconds: enqueueing a launch on the host, and an empty kernel under both protocols."""
+    import numpy as np
+
+    from gpuprof.device.clock import sample_job
+    from gpuprof.device.gpu import GpuDevice
+    from gpuprof.device.jobs import BufferReference, BufferSpec, Job, KernelCall
+    from gpuprof.device.session import Session
+    from gpuprof.profile.setup import build_support
+    from gpuprof.toolchain import find_tools
+    from gpuprof.toolchain.build import Builder
+    from gpuprof.toolchain.model import BuildRequest
+
+    device = GpuDevice(0)
+    arch = device.description.arch or ""
+    builder = Builder(find_tools())
+    device.support = build_support(builder, arch)
+    source = Path("empty.cu").resolve()
+    source.write_text(EMPTY)
+    build = builder.build(BuildRequest(source, "empty", arch))
+    call = KernelCall("empty", build.cubin, build.symbol, (1, 1, 1), (32, 1, 1), 0, (BufferReference("y"),))
+    job = Job("empty", (BufferSpec("y", "float32", (32,), 128, output=True),), (call,))
+    session = Session(device)
+    session.prepare(job, 0xFF)
+    session.run(job)
+    launch = session.launch_of(job, call)
+    host = []
+    for _ in range(50):
+        started = time.perf_counter()
+        for _ in range(100):
+            device.enqueue(launch)
+        host.append((time.perf_counter() - started) * 1e4)
+        device.synchronize()
+    result: dict[str, Any] = {"enqueue_us": float(np.median(host))}
+    for protocol in ("cold", "warm"):
+        samples = sample_job(session, job, protocol, 200, 1).samples_us
+        result[protocol] = {"median_us": float(np.median(samples)), "least_us": float(min(samples))}
+    session.close()
+    device.close()
+    return result
+
+
+def run_part(command: list[str], driver: str, seconds: float, cwd: Path, hidden: Path | None = None) -> dict[str, Any]:
+    """One part in a process of its own."""
+    paths = [str(path) for path in (hidden, ROOT) if path is not None]
+    environment = {**os.environ, "GPUPROF_DRIVER": driver, "PYTHONPATH": os.pathsep.join(paths)}
+    started = time.perf_counter()
+    try:
+        done = subprocess.run(
+            [sys.executable, *command], env=environment, cwd=cwd, capture_output=True, text=True, timeout=seconds
+        )
+    except subprocess.TimeoutExpired:
+        return {"failed": f"longer than {seconds:.0f} s"}
+    text = done.stdout[-6000:] + done.stderr[-3000:]
+    return {"returncode": done.returncode, "seconds": time.perf_counter() - started, "output": text}
+
+
+def main() -> None:
+    """All parts for both drivers."""
+    folder = Path(sys.argv[1]).resolve()
+    folder.mkdir(parents=True, exist_ok=True)
+    hidden = folder / "hidden"
+    (hidden / "pycuda").mkdir(parents=True, exist_ok=True)
+    (hidden / "pycuda" / "__init__.py").write_text(BLOCKER)
+    program = (
+        "import json; from tests.hardware.record_drivers import measure_launches; print(json.dumps(measure_launches()))"
+    )
+    result: dict[str, Any] = {}
+    for driver in ("pycuda", "cuda"):
+        blocked = hidden if driver == "cuda" else None
+        gemm = ["-m", "gpuprof", "run", "gemm_1024", "--device", "gpu", "--json", str(folder / f"gemm_{driver}.json")]
+        result[driver] = {
+            "launches": run_part(["-c", program], driver, 30, folder, blocked),
+            "gemm_1024": run_part(gemm, driver, 50, folder, blocked),
+            "tests": run_part(list(PYTEST), driver, 50, ROOT),
+        }
+        (folder / "drivers.json").write_text(json.dumps(result, indent=1))
+
+
+if __name__ == "__main__":
+    main()
