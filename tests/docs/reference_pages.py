@@ -48,6 +48,8 @@ ENVIRONMENT = """
 | --- | --- |
 | `GPUPROF_CACHE_DIR` | folder of the build cache |
 | `GPUPROF_HISTORY` | database of the stored runs |
+| `GPUPROF_ENGINE` | what executes on the emulator: `auto`, `compiled` or `numpy` |
+| `GPUPROF_DRIVER` | how a GPU is reached: `pycuda` or `cuda` (the cuda-bindings package) |
 | `CUDA_VISIBLE_DEVICES` | the GPUs that gpuprof sees, as for any CUDA program |
 | `NVCC_CCBIN` | host compiler for nvcc, as `--ccbin` |
 | `NO_COLOR`, `COLUMNS` | no colour; the width of tables |
@@ -84,9 +86,29 @@ def json_page() -> str:
     ]
     for kind in _classes(Run, {}):
         lines += ["", f"## {kind.__name__}", "", _cell((kind.__doc__ or "").split("\n\n")[0]), ""]
-        lines += ["| key | type |", "| --- | --- |"]
-        lines += [f"| `{field.name}` | `{_cell(str(field.type))}` |" for field in fields(kind)]
+        meanings = _meanings(kind)
+        lines += ["| key | type | meaning |", "| --- | --- | --- |"]
+        lines += [
+            f"| `{field.name}` | `{_cell(str(field.type))}` | {_cell(meanings.get(field.name, ''))} |"
+            for field in fields(kind)
+        ]
     return "\n".join(lines) + "\n"
+
+
+def _meanings(kind: type) -> dict[str, str]:
+    """The ``#:`` comment beside a field, or above it, by the field's name."""
+    found: dict[str, str] = {}
+    above = ""
+    for line in inspect.getsource(kind).splitlines():
+        code, mark, comment = line.strip().partition("#: ")
+        name = code.partition(":")[0]
+        if mark and not code:
+            above = f"{above} {comment}".strip()
+            continue
+        if name.isidentifier() and (comment or above):
+            found[name] = comment or above
+        above = ""
+    return found
 
 
 def _classes(kind: Any, seen: dict[Any, None]) -> list[Any]:

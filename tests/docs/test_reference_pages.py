@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
-from tests.docs.reference_pages import DOCS, PAGES
+import gpuprof
+from tests.docs.reference_pages import DOCS, ENVIRONMENT, PAGES
 
 
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_is_up_to_date(page: str) -> None:
     assert (DOCS / page).read_text(encoding="utf-8") == PAGES[page]()
+
+
+def test_the_table_of_environment_variables_is_the_codes() -> None:
+    texts = [file.read_text(encoding="utf-8") for file in Path(gpuprof.__file__).parent.rglob("*.py")]
+    read = {name for text in texts for name in re.findall(r'"(GPUPROF_[A-Z_]+)"', text)}
+    assert read == set(re.findall(r"`(GPUPROF_[A-Z_]+)`", ENVIRONMENT))
+    for name in re.findall(r"`([A-Z_]+)`", ENVIRONMENT):
+        assert any(name in text for text in texts), f"nothing reads {name}"
