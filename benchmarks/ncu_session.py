@@ -207,7 +207,7 @@ def run_of(config: Config) -> Run:
 def without_lines(result: Result) -> Result:
     """The row without its counters by instruction, which would be most of the file."""
     counters = result.counters
-    return result if counters is None else replace(result, counters=replace(counters, per_line=()))
+    return result if counters is None else replace(result, counters=replace(counters, per_instruction=()))
 
 
 def row(config: str, result: Result, rule: str) -> dict[str, Any]:

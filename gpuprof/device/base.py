@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from gpuprof.device.jobs import HostCall, HostScalar
 from gpuprof.errors import CodeLocation
+from gpuprof.isa.counters import InstructionCounters
 from gpuprof.isa.machine import Dim3
 
 if TYPE_CHECKING:
@@ -77,17 +78,6 @@ class Launch:
     @property
     def blocks(self) -> int:
         return self.grid[0] * self.grid[1] * self.grid[2]
-
-
-@dataclass(frozen=True)
-class InstructionCounters:
-    """What one instruction of a launch counted; ``counters`` by Nsight Compute's metric names."""
-
-    address: int
-    text: str
-    file: str
-    line: int | None
-    counters: Mapping[str, int]
 
 
 @dataclass(frozen=True)

@@ -12,13 +12,11 @@ from gpuprof.device.base import (
     Capabilities,
     DeviceDescription,
     Handle,
-    InstructionCounters,
     Launch,
     LaunchCounters,
     Pointer,
 )
 from gpuprof.errors import LaunchError, LaunchLimitError
-from gpuprof.isa.machine import INSTRUCTION_BYTES
 
 if TYPE_CHECKING:
     import numpy as np
@@ -156,7 +154,7 @@ class EmulatedDevice:
         )
         expected = zip(launch.outputs, report.expected_bytes, strict=False)
         return replace(
-            _launch_counters(image, report),
+            _launch_counters(report),
             order=order or "",
             unset_reads={(launch.unset or ())[at].identifier: place for at, place in report.unset_reads.items()},
             expected_bytes={handle.identifier: count for handle, count in expected},
@@ -228,27 +226,13 @@ def _check_limits(module: Module, launch: Launch) -> None:
         raise LaunchLimitError(f"{launch.symbol} cannot be launched: {problem}")
 
 
-def _launch_counters(image: KernelImage, report: EmulationReport) -> LaunchCounters:
-    instructions = image.program.instructions
-    per_instruction = []
-    for each in report.per_instruction:
-        instruction = instructions[each.address // INSTRUCTION_BYTES]
-        source = instruction.source.of_user if instruction.source else None
-        per_instruction.append(
-            InstructionCounters(
-                address=instruction.address,
-                text=instruction.text,
-                file=source.file if source else "",
-                line=source.line if source else None,
-                counters=each.counters,
-            )
-        )
+def _launch_counters(report: EmulationReport) -> LaunchCounters:
     return LaunchCounters(
         counters=report.scaled,
         source="emulator",
         blocks_run=report.blocks_run,
         blocks_total=report.blocks_total,
-        per_instruction=tuple(per_instruction),
+        per_instruction=report.per_instruction,
         printed=report.printed,
         engine=report.engine,
         engine_note=report.engine_note,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -19,13 +19,15 @@ from gpuprof.emulator.counting.metrics import Code, instruction_metrics, metric_
 from gpuprof.emulator.engines import ChosenEngine
 from gpuprof.emulator.launching import open_launch
 from gpuprof.emulator.loader import KernelImage
-from gpuprof.emulator.options import EmulationOptions, EmulationReport, PerInstruction
+from gpuprof.emulator.options import EmulationOptions, EmulationReport
 from gpuprof.emulator.sampling import BlockClass, block_classes, choose_more
 from gpuprof.emulator.state.launch import LaunchContext
 from gpuprof.emulator.workers import can_fork, share
-from gpuprof.isa.machine import INSTRUCTION_BYTES, Dim3
+from gpuprof.isa.counters import InstructionCounters
+from gpuprof.isa.machine import Dim3
 from gpuprof.isa.ncu_metrics import WARPS_LAUNCHED
 from gpuprof.isa.opcodes import Space, names_where
+from gpuprof.sass.model import Instruction
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -260,8 +262,8 @@ def _report(
                     own[name] = own.get(name, 0) + value * weight
     unavailable = unavailable_metrics(image.program.instructions[index].opcode for index in lines)
     per_instruction = tuple(
-        PerInstruction(
-            index * INSTRUCTION_BYTES,
+        _counted(
+            image.program.instructions[index],
             {name: round(value) for name, value in lines[index].items() if name not in unavailable},
         )
         for index in sorted(lines)
@@ -278,4 +280,15 @@ def _report(
         engine_note=engine.note,
         unset_reads={} if context.unset_reads is None else dict(context.unset_reads.found),
         warnings=doubts(image.arch, (image.program.instructions[index] for index in lines)),
+    )
+
+
+def _counted(instruction: Instruction, counters: Mapping[str, int]) -> InstructionCounters:
+    source = instruction.source.of_user if instruction.source else None
+    return InstructionCounters(
+        address=instruction.address,
+        text=instruction.text,
+        file=source.file if source else "",
+        line=source.line if source else None,
+        counters=counters,
     )

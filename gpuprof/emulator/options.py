@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gpuprof.errors import CodeLocation, UsageError
+from gpuprof.isa.counters import InstructionCounters
 
 if TYPE_CHECKING:
     from gpuprof.emulator.contract import Observer
@@ -60,14 +61,6 @@ class EmulationOptions:
 
 
 @dataclass(frozen=True)
-class PerInstruction:
-    """Counters of one instruction address."""
-
-    address: int
-    counters: Mapping[str, int]
-
-
-@dataclass(frozen=True)
 class EmulationReport:
     """Counters by Nsight Compute's names, exact for ``blocks_run``; ``scaled`` holds them for ``blocks_total``."""
 
@@ -75,7 +68,7 @@ class EmulationReport:
     scaled: Mapping[str, int]
     blocks_run: int
     blocks_total: int
-    per_instruction: tuple[PerInstruction, ...] = ()
+    per_instruction: tuple[InstructionCounters, ...] = ()
     printed: str = ""
     unavailable: Mapping[str, str] = field(default_factory=dict)  #: metric that was not counted -> the reason
     warnings: tuple[str, ...] = field(default_factory=tuple)

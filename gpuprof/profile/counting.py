@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 from gpuprof.device.session import StepCounters
 from gpuprof.results.model import Counters
@@ -46,23 +47,10 @@ def counters_of(steps: Sequence[StepCounters], seconds: float | None = None) -> 
         blocks_run=sum(step.counters.blocks_run for step in chosen),
         blocks_total=sum(step.counters.blocks_total for step in chosen),
         unavailable=unavailable,
-        per_line=tuple(entry for step in chosen for entry in _entries(step)),
+        per_instruction=tuple(
+            replace(entry, step=step.step) for step in chosen for entry in step.counters.per_instruction
+        ),
         printed="".join(step.counters.printed for step in steps),
         engine="+".join(sorted({step.counters.engine for step in chosen} - {""})),
         seconds=seconds,
     )
-
-
-def _entries(step: StepCounters) -> list[Mapping[str, object]]:
-    """One entry per instruction: step, address, text, file, line, counters."""
-    return [
-        {
-            "step": step.step,
-            "address": entry.address,
-            "text": entry.text,
-            "file": entry.file,
-            "line": entry.line,
-            "counters": dict(entry.counters),
-        }
-        for entry in step.counters.per_instruction
-    ]

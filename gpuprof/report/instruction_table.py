@@ -6,10 +6,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpuprof.isa.counters import InstructionCounters
 from gpuprof.report import units
 from gpuprof.report.layout import ALWAYS, Column
 from gpuprof.report.tables import print_columns
-from gpuprof.results.instructions import InstructionCounters, by_instruction
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,7 +27,7 @@ def print_instructions(
     """Print the instructions of a pass; ``order`` is one of ``ORDERS``, ``most`` how many to show."""
     from rich.text import Text
 
-    entries = by_instruction(counters)
+    entries = counters.per_instruction
     if not entries:
         console.print(Text("no counts by instruction were kept (ncu gives none here; the emulator does)"))
         return

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from gpuprof.isa import ncu_metrics as m
+from gpuprof.isa.counters import Number
 from gpuprof.report import units
 from gpuprof.report.headlines import top_stalls
 from gpuprof.report.layout import ALWAYS, Column
 from gpuprof.results.metric_sets import STALL_REASONS
-from gpuprof.results.model import Number, Run
+from gpuprof.results.model import Run
 
 Values = Mapping[str, Number]
 

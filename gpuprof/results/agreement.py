@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from gpuprof.isa.counters import Number
 from gpuprof.results.metric_sets import is_exact
-from gpuprof.results.model import Counters, Number, Result
+from gpuprof.results.model import Counters, Result
 
 #: Share by which a counter of the hardware may be off: what an H200 was seen to lose was 0.033 %.
 HARDWARE_WITHIN = 1e-3

@@ -8,8 +8,9 @@ its unit. A name whose counters are missing is absent from ``derived_values``, n
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from gpuprof.isa import ncu_metrics as m
 from gpuprof.isa.machine import WARP_LANES
@@ -17,6 +18,8 @@ from gpuprof.results.model import Counters, Result
 from gpuprof.results.requested import requested_bytes, requested_load_bytes
 
 Compute = Callable[[Result], "float | None"]
+Count = Callable[[Counters], "float | None"]
+T = TypeVar("T")
 
 SECTOR_BYTES = 32
 
@@ -30,12 +33,29 @@ class Derived:
     kind: str
     meaning: str
     compute: Compute
+    count: Count | None = None  #: the same of counters alone, where that is enough
+
+
+def _counted(name: str, unit: str, meaning: str, count: Count) -> Derived:
+    """A number that counters alone give."""
+
+    def compute(result: Result) -> float | None:
+        counters = counters_of(result)
+        return None if counters is None else count(counters)
+
+    return Derived(name, unit, "counted", meaning, compute, count)
 
 
 def derived_values(result: Result) -> dict[str, float]:
     """Every name of ``TABLE`` that this result has a value for, in the table's order, then the YAML's own values."""
     values = ((entry.name, entry.compute(result)) for entry in TABLE)
     return {**{name: value for name, value in values if value is not None}, **result.values}
+
+
+def counted_values(counters: Counters) -> dict[str, float]:
+    """Every name of ``TABLE`` that these counters alone give a value, in the table's order."""
+    values = ((entry.name, entry.count(counters)) for entry in TABLE if entry.count is not None)
+    return {name: value for name, value in values if value is not None}
 
 
 def describe(name: str) -> Derived | None:
@@ -80,6 +100,11 @@ def global_sectors(counters: Counters) -> float | None:
     return None
 
 
+def _sector_bytes(counters: Counters) -> float | None:
+    sectors = global_sectors(counters)
+    return None if sectors is None else sectors * SECTOR_BYTES
+
+
 def _first(counters: Counters, *names: str) -> float | None:
     for name in names:
         if name in counters.values:
@@ -87,42 +112,36 @@ def _first(counters: Counters, *names: str) -> float | None:
     return None
 
 
-def _value(*names: str) -> Compute:
+def _value(*names: str) -> Count:
     """The first of the names that was counted."""
-
-    def compute(result: Result) -> float | None:
-        counters = counters_of(result)
-        return None if counters is None else _first(counters, *names)
-
-    return compute
+    return lambda counters: _first(counters, *names)
 
 
-def _quotient(over: Compute, under: Compute, factor: float = 1.0) -> Compute:
-    def compute(result: Result) -> float | None:
-        top, bottom = over(result), under(result)
+def _quotient(
+    over: Callable[[T], float | None], under: Callable[[T], float | None], factor: float = 1.0
+) -> Callable[[T], float | None]:
+    def compute(source: T) -> float | None:
+        top, bottom = over(source), under(source)
         return None if top is None or not bottom else factor * top / bottom
 
     return compute
 
 
-def _sum(parts: Iterable[Compute]) -> Compute:
+def _sum(parts: Iterable[Count]) -> Count:
     """The sum of what is known; None where nothing is."""
     parts = tuple(parts)
 
-    def compute(result: Result) -> float | None:
-        known = [value for part in parts if (value := part(result)) is not None]
+    def compute(counters: Counters) -> float | None:
+        known = [value for part in parts if (value := part(counters)) is not None]
         return sum(known) if known else None
 
     return compute
 
 
-def _ways(ops: tuple[str, ...]) -> Compute:
+def _ways(ops: tuple[str, ...]) -> Count:
     """Wavefronts over the conflict-free number of them, over the given kinds of shared access."""
 
-    def compute(result: Result) -> float | None:
-        counters = counters_of(result)
-        if counters is None:
-            return None
+    def compute(counters: Counters) -> float | None:
         pairs = [pair for op in ops if (pair := _wavefronts_and_ideal(counters, op)) is not None]
         wavefronts, ideal = sum(pair[0] for pair in pairs), sum(pair[1] for pair in pairs)
         return wavefronts / ideal if ideal else None
@@ -143,33 +162,28 @@ def _wavefronts_and_ideal(counters: Counters, op: str) -> tuple[float, float] | 
         return wavefronts, wavefronts - conflicts
     accesses = [
         (part[m.shared_wavefronts(op)], min(part[m.shared_wavefronts(op)], part[m.SHARED_WAVEFRONTS_IDEAL]))
-        for part in _by_instruction(counters)
+        for part in (entry.counters for entry in counters.per_instruction)
         if m.shared_wavefronts(op) in part and m.SHARED_WAVEFRONTS_IDEAL in part
     ]
     return (sum(one for one, _ in accesses), sum(two for _, two in accesses)) if accesses else None
 
 
-def _by_instruction(counters: Counters) -> Iterator[Mapping[str, float]]:
-    for entry in counters.per_line:
-        part = entry.get("counters")
-        if isinstance(part, Mapping):
-            yield part
-
-
-def _all_ways(result: Result) -> float | None:
+def _all_ways(counters: Counters) -> float | None:
     """Loads, stores and matrix loads where they can be distinguished, else every shared access."""
-    counters = counters_of(result)
-    ways = _ways(("ld", "st", "ldsm"))(result)
-    if ways is not None or counters is None:
+    ways = _ways(("ld", "st", "ldsm"))(counters)
+    if ways is not None:
         return ways
     actual, ideal = _first(counters, m.SHARED_WAVEFRONTS), _first(counters, m.SHARED_WAVEFRONTS_IDEAL)
     return max(1.0, actual / ideal) if actual is not None and ideal else None
 
 
-def _from_counters(function: Callable[[Counters], float | None]) -> Compute:
+def _per_byte(count: Count) -> Compute:
+    """Of a result: flop, by the YAML's formula where there is one, over these bytes."""
+
     def compute(result: Result) -> float | None:
         counters = counters_of(result)
-        return None if counters is None else function(counters)
+        top, bottom = _flop(result), None if counters is None else count(counters)
+        return None if top is None or not bottom else top / bottom
 
     return compute
 
@@ -220,10 +234,8 @@ _LOAD_SECTORS = _value(m.sectors("ld"), m.sass_sectors("ld"))
 _STORE_SECTORS = _value(m.sectors("st"), m.sass_sectors("st"))
 _LOAD_REQUESTS = _value(m.requests("ld"), m.sass_requests("ld"))
 _STORE_REQUESTS = _value(m.requests("st"), m.sass_requests("st"))
-_GLOBAL_SECTORS = _from_counters(global_sectors)
 _LOCAL = _sum(_value(m.sectors(op, "local"), m.sass_sectors(op, "local")) for op in ("ld", "st"))
 _IDEAL_SECTORS = _value(m.GLOBAL_SECTORS_IDEAL)
-_REQUESTED = _from_counters(requested_bytes)
 
 TABLE: tuple[Derived, ...] = (
     Derived("time_us", "us", "measured", "median kernel time", _attribute("timing", "median_us")),
@@ -255,92 +267,81 @@ TABLE: tuple[Derived, ...] = (
         _attribute("sass", "shared_loads_per_ffma"),
     ),
     Derived("predicated_share", "share", "counted", "share of the code under a predicate", _predicated_share),
-    Derived("warp_instructions", "count", "counted", "warp instructions executed", _INSTRUCTIONS),
-    Derived("thread_instructions", "count", "counted", "active lanes, summed over instructions", _THREAD),
-    Derived("ffma", "count", "counted", "lanes that executed an FFMA", _FFMA),
-    Derived("ffma_share", "share", "counted", "FFMA over lanes with the predicate on", _quotient(_FFMA, _THREAD_ON)),
-    Derived(
+    _counted("warp_instructions", "count", "warp instructions executed", _INSTRUCTIONS),
+    _counted("thread_instructions", "count", "active lanes, summed over instructions", _THREAD),
+    _counted("ffma", "count", "lanes that executed an FFMA", _FFMA),
+    _counted("ffma_share", "share", "FFMA over lanes with the predicate on", _quotient(_FFMA, _THREAD_ON)),
+    _counted(
         "lane_efficiency",
         "share",
-        "counted",
         "active lanes over 32 per warp instruction, predicate ignored",
         _quotient(_THREAD, _INSTRUCTIONS, 1 / WARP_LANES),
     ),
-    Derived(
+    _counted(
         "lane_efficiency_pred_on",
         "share",
-        "counted",
         "active lanes with the predicate on over 32 per warp instruction",
         _quotient(_THREAD_ON, _INSTRUCTIONS, 1 / WARP_LANES),
     ),
-    Derived(
+    _counted(
         "branch_efficiency",
         "share",
-        "counted",
         "branches in which all active lanes go one way",
         _quotient(_value(m.BRANCHES_UNIFORM), _value(m.BRANCHES)),
     ),
-    Derived("divergent_branches", "count", "counted", "branches that split a warp", _value(m.BRANCHES_DIVERGENT)),
-    Derived("load_requests", "count", "counted", "global load requests", _LOAD_REQUESTS),
-    Derived("load_sectors", "count", "counted", "32-byte sectors of global loads", _LOAD_SECTORS),
-    Derived("store_requests", "count", "counted", "global store requests", _STORE_REQUESTS),
-    Derived("store_sectors", "count", "counted", "32-byte sectors of global stores", _STORE_SECTORS),
-    Derived(
-        "load_sectors_per_request", "ratio", "counted", "per global load", _quotient(_LOAD_SECTORS, _LOAD_REQUESTS)
-    ),
-    Derived(
-        "store_sectors_per_request", "ratio", "counted", "per global store", _quotient(_STORE_SECTORS, _STORE_REQUESTS)
-    ),
-    Derived(
+    _counted("divergent_branches", "count", "branches that split a warp", _value(m.BRANCHES_DIVERGENT)),
+    _counted("load_requests", "count", "global load requests", _LOAD_REQUESTS),
+    _counted("load_sectors", "count", "32-byte sectors of global loads", _LOAD_SECTORS),
+    _counted("store_requests", "count", "global store requests", _STORE_REQUESTS),
+    _counted("store_sectors", "count", "32-byte sectors of global stores", _STORE_SECTORS),
+    _counted("load_sectors_per_request", "ratio", "per global load", _quotient(_LOAD_SECTORS, _LOAD_REQUESTS)),
+    _counted("store_sectors_per_request", "ratio", "per global store", _quotient(_STORE_SECTORS, _STORE_REQUESTS)),
+    _counted(
         "sectors_per_request",
         "ratio",
-        "counted",
         "per global load or store",
         _quotient(_sum((_LOAD_SECTORS, _STORE_SECTORS)), _sum((_LOAD_REQUESTS, _STORE_REQUESTS))),
     ),
-    Derived(
+    _counted(
         "load_bytes_per_request",
         "ratio",
-        "counted",
         "bytes fetched per global load request: 32 for each sector",
         _quotient(_LOAD_SECTORS, _LOAD_REQUESTS, SECTOR_BYTES),
     ),
-    Derived(
+    _counted(
         "store_bytes_per_request",
         "ratio",
-        "counted",
         "bytes written per global store request: 32 for each sector",
         _quotient(_STORE_SECTORS, _STORE_REQUESTS, SECTOR_BYTES),
     ),
-    Derived(
-        "requested_bytes", "count", "counted", "bytes that the lanes of global loads and stores ask for", _REQUESTED
-    ),
-    Derived("ideal_sectors", "count", "counted", "sectors that the lanes' own bytes would fill", _IDEAL_SECTORS),
-    Derived(
+    _counted("requested_bytes", "count", "bytes that the lanes of global loads and stores ask for", requested_bytes),
+    _counted("ideal_sectors", "count", "sectors that the lanes' own bytes would fill", _IDEAL_SECTORS),
+    _counted(
         "useful_bytes_percent",
         "percent",
-        "counted",
         "ideal over actual global sectors, 0 to 100",
         _quotient(_IDEAL_SECTORS, _value(m.GLOBAL_SECTORS), 100.0),
     ),
-    Derived("local_sectors", "count", "counted", "32-byte sectors of local memory (spills, arrays)", _LOCAL),
-    Derived("shared_load_ways", "ways", "counted", "wavefronts over conflict-free ones, loads", _ways(("ld",))),
-    Derived("shared_store_ways", "ways", "counted", "wavefronts over conflict-free ones, stores", _ways(("st",))),
-    Derived("bank_conflict_ways", "ways", "counted", "wavefronts over conflict-free ones, all", _all_ways),
-    Derived("flop_counted", "count", "counted", "FP32, FP64, FP16 operations executed", _from_counters(counted_flop)),
+    _counted("local_sectors", "count", "32-byte sectors of local memory (spills, arrays)", _LOCAL),
+    _counted("shared_load_ways", "ways", "wavefronts over conflict-free ones, loads", _ways(("ld",))),
+    _counted("shared_store_ways", "ways", "wavefronts over conflict-free ones, stores", _ways(("st",))),
+    _counted("bank_conflict_ways", "ways", "wavefronts over conflict-free ones, all", _all_ways),
+    _counted("flop_counted", "count", "FP32, FP64, FP16 operations executed", counted_flop),
     Derived(
         "flop_per_byte",
         "flop/byte",
         "counted",
         "flop over the bytes of all global sectors (SM to L1, not DRAM)",
-        _quotient(_flop, _GLOBAL_SECTORS, 1 / SECTOR_BYTES),
+        _per_byte(_sector_bytes),
+        _quotient(counted_flop, _sector_bytes),
     ),
     Derived(
         "flop_per_requested_byte",
         "flop/byte",
         "counted",
         "flop over the bytes that the lanes of global loads ask for",
-        _quotient(_flop, _from_counters(requested_load_bytes)),
+        _per_byte(requested_load_bytes),
+        _quotient(counted_flop, requested_load_bytes),
     ),
     Derived("max_abs", "difference", "counted", "largest absolute difference", _attribute("verification", "max_abs")),
     Derived("max_rel", "difference", "counted", "largest relative difference", _attribute("verification", "max_rel")),

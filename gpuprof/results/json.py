@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from gpuprof.errors import StoreError
-from gpuprof.results.model import SCHEMA_VERSION, Difference, Result, Run
+from gpuprof.results.model import SCHEMA_VERSION, Counters, Difference, Result, Run
 from gpuprof.system.files import reason_unreadable
 
 #: Larger files are refused unread: a run of 10,000 variants with every sample stays far below.
@@ -193,7 +193,10 @@ def _plain_scalar(value: object) -> Any:
 
 
 #: Keys that earlier schema versions spelled differently, by class and present name.
-_FORMER_NAMES: Mapping[tuple[type, str], str] = {(Difference, "expected"): "want"}
+_FORMER_NAMES: Mapping[tuple[type, str], str] = {
+    (Difference, "expected"): "want",  # version 1
+    (Counters, "per_instruction"): "per_line",  # versions 1 and 2
+}
 
 
 class _WrongShapeError(Exception):

@@ -13,13 +13,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gpuprof.errors import MissingToolError
+from gpuprof.isa.counters import InstructionCounters, Number
 
 if TYPE_CHECKING:
     from pandas import DataFrame
     from rich.console import Console, ConsoleOptions, RenderResult
 
-SCHEMA_VERSION = 2
-Number = int | float
+SCHEMA_VERSION = 3
 
 
 class Status(str, Enum):
@@ -139,7 +139,7 @@ class Counters:
     blocks_run: int
     blocks_total: int
     unavailable: Mapping[str, str] = field(default_factory=dict)
-    per_line: tuple[Mapping[str, object], ...] = ()
+    per_instruction: tuple[InstructionCounters, ...] = ()  #: of the emulator; one for each of a step that ran
     printed: str = ""
     engine: str = ""  #: of the emulator: ``compiled``, ``numpy``, or both with a plus
     seconds: float | None = None  #: wall time that the emulator took for the pass

@@ -38,12 +38,10 @@ def requested_load_bytes(counters: Counters) -> float | None:
 
 def _total(counters: Counters, opcodes: frozenset[str]) -> float | None:
     total, known = 0.0, False
-    for entry in counters.per_line:
-        counts = entry.get("counters")
-        if not isinstance(counts, Mapping):
-            continue
+    for entry in counters.per_instruction:
+        counts = entry.counters
         known = known or m.SOURCE_THREADS_ON in counts
-        width = _width(str(entry.get("text", "")), opcodes)
+        width = _width(entry.text, opcodes)
         if width and m.GLOBAL_SECTORS in counts:
             total += width * float(counts.get(m.SOURCE_THREADS_ON, 0))
     return total if known and total else None

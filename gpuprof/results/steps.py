@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from gpuprof.isa.counters import Number
 from gpuprof.isa.ncu_metrics import INSTRUCTIONS, TIME
-from gpuprof.results.model import Number, Result, StepFacts
+from gpuprof.results.model import Result, StepFacts
 
 #: What weighs a step, the first that all timed kernels have: words for it, and where it is.
 _WEIGHTS: Sequence[tuple[str, Callable[[StepFacts], Number | None]]] = (

@@ -89,7 +89,7 @@ def test_without_a_gpu_ncu_says_what_to_do(gpuprof, option: tuple[str, ...]) -> 
     failed = gpuprof("scale.yaml", *option)
     assert failed.returncode == 3
     assert "ncu needs a GPU." in failed.stderr
-    assert "Without --ncu the emulator counts" in failed.stderr
+    assert "Without --ncu, the emulator's counters are used" in failed.stderr
 
 
 @pytest.mark.gpu

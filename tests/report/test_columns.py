@@ -10,6 +10,7 @@ import pytest
 from rich.console import Console
 
 from gpuprof.errors import ConfigError, UsageError
+from gpuprof.isa.counters import InstructionCounters
 from gpuprof.report.run_table import ALL_HEADS, heads_for, render_run
 from gpuprof.results.expectations import load_experiment, with_own_values
 from gpuprof.results.json import read_run
@@ -58,12 +59,10 @@ def test_a_column_that_is_equal_in_all_rows_goes_first_and_is_said() -> None:
 
 
 def test_requested_bytes_are_width_times_lanes() -> None:
-    def entry(text: str, lanes: int, sectors: int) -> dict[str, object]:
+    def entry(text: str, lanes: int, sectors: int) -> InstructionCounters:
         counts = {"thread_inst_executed_true": lanes}
-        return {
-            "text": text,
-            "counters": counts | ({"memory_l2_theoretical_sectors_global": sectors} if sectors else {}),
-        }
+        counts |= {"memory_l2_theoretical_sectors_global": sectors} if sectors else {}
+        return InstructionCounters(0, text, counters=counts)
 
     lines = (
         entry("LDG.E.128 R4, desc[UR4][R2.64]", 64, 32),
@@ -72,7 +71,7 @@ def test_requested_bytes_are_width_times_lanes() -> None:
         entry("LDS.128 R4, [R2]", 32, 0),
         entry("FFMA R1, R2, R3, R4", 32, 0),
     )
-    counters = Counters({}, "emulator", 1, 1, per_line=lines)
+    counters = Counters({}, "emulator", 1, 1, per_instruction=lines)
     assert requested_load_bytes(counters) == 64 * 16 + 10
     assert requested_bytes(counters) == 64 * 16 + 10 + 32 * 4
     assert requested_bytes(Counters({}, "ncu", 1, 1)) is None

@@ -12,6 +12,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from gpuprof.isa import ncu_metrics as m
+from gpuprof.isa.counters import InstructionCounters
 from gpuprof.report.counter_exports import agreement_csv, agreement_markdown, counters_markdown
 from gpuprof.report.counter_table import disagreements, render_agreement, render_counters
 from gpuprof.results.json import read_run
@@ -53,21 +54,14 @@ def test_no_line_is_wider_than_the_console(run: Run, width: int) -> None:
     assert max(cell_len(line.rstrip()) for line in render(run, render_counters, width).splitlines()) <= width
 
 
-def entry(line: int | None, file: str = "a.cu", step: str = "main", **counts: int) -> dict[str, object]:
+def entry(line: int | None, file: str = "a.cu", step: str = "main", **counts: int) -> InstructionCounters:
     names = {
         "inst": m.INSTRUCTIONS,
         "threads": m.THREAD_INSTRUCTIONS,
         "ld": m.requests("ld"),
         "sectors": m.sectors("ld"),
     }
-    return {
-        "step": step,
-        "address": 0,
-        "text": "LDG",
-        "file": file,
-        "line": line,
-        "counters": {names[k]: v for k, v in counts.items()},
-    }
+    return InstructionCounters(0, "LDG", file, line, {names[k]: v for k, v in counts.items()}, step)
 
 
 def test_lines_add_up_their_instructions_and_derive_like_a_kernel(run: Run, tmp_path: Path) -> None:
@@ -80,7 +74,7 @@ def test_lines_add_up_their_instructions_and_derive_like_a_kernel(run: Run, tmp_
         entry(2, name, inst=10, threads=160),
         entry(None, "", inst=1, threads=32),
     )
-    counters = Counters({m.INSTRUCTIONS: 26}, "emulator", 1, 1, per_line=lines)
+    counters = Counters({m.INSTRUCTIONS: 26}, "emulator", 1, 1, per_instruction=lines)
     second, third, unknown = by_line(counters)
     assert (second.line, second.instructions, second.counters[m.INSTRUCTIONS]) == (2, 2, 20)
     assert second.values["lane_efficiency"] == 480 / (32 * 20)
@@ -95,7 +89,7 @@ def test_lines_add_up_their_instructions_and_derive_like_a_kernel(run: Run, tmp_
 
 def test_steps_keep_their_lines_apart() -> None:
     lines = (entry(2, step="two", inst=1), entry(2, step="one", inst=2))
-    counters = Counters({}, "emulator", 1, 1, per_line=lines)
+    counters = Counters({}, "emulator", 1, 1, per_instruction=lines)
     assert [(line.step, line.counters[m.INSTRUCTIONS]) for line in by_line(counters)] == [("one", 2), ("two", 1)]
 
 

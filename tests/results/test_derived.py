@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from gpuprof.isa import ncu_metrics as m
+from gpuprof.isa.counters import InstructionCounters
 from gpuprof.report.units import FORMATTERS
 from gpuprof.results.derived import TABLE, derived_values, describe
 from gpuprof.results.json import read_run
@@ -60,7 +61,9 @@ def test_ways_from_the_instructions_where_the_kernel_has_no_conflict_counter() -
         {m.shared_wavefronts("st"): 3, m.SHARED_WAVEFRONTS_IDEAL: 1},
         {m.INSTRUCTIONS: 1},
     ]
-    counters = Counters({}, "emulator", 1, 1, per_line=tuple({"counters": part} for part in instructions))
+    counters = Counters(
+        {}, "emulator", 1, 1, per_instruction=tuple(InstructionCounters(0, "", counters=part) for part in instructions)
+    )
     values = derived_values(Result("v", "v", {}, {}, Status.OK, counters=counters))
     assert values["shared_load_ways"] == 1.5
     assert values["shared_store_ways"] == 3.0
@@ -71,7 +74,11 @@ def test_merged_loads_are_conflict_free_and_not_better() -> None:
     """A 128-bit load of one address by all lanes: 2 wavefronts where lanes and width say 4."""
     part = {m.shared_wavefronts("ld"): 2, m.SHARED_WAVEFRONTS_IDEAL: 4}
     counters = Counters(
-        {m.SHARED_WAVEFRONTS: 2, m.SHARED_WAVEFRONTS_IDEAL: 4}, "emulator", 1, 1, per_line=({"counters": part},)
+        {m.SHARED_WAVEFRONTS: 2, m.SHARED_WAVEFRONTS_IDEAL: 4},
+        "emulator",
+        1,
+        1,
+        per_instruction=(InstructionCounters(0, "", counters=part),),
     )
     assert derived_values(Result("v", "v", {}, {}, Status.OK, counters=counters))["shared_load_ways"] == 1.0
     assert derived_values(counted(dict(counters.values)))["bank_conflict_ways"] == 1.0

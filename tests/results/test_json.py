@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import math
 import random
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpuprof.errors import StoreError
+from gpuprof.isa import ncu_metrics as m
 from gpuprof.results.json import check_target, from_json, read_run, to_json, write_run
+from gpuprof.results.lines import by_line
 from gpuprof.results.model import (
     SCHEMA_VERSION,
     Environment,
@@ -188,3 +192,26 @@ def test_a_run_of_schema_version_1_is_read() -> None:
     former = former.replace(f'"schema_version": {SCHEMA_VERSION}', '"schema_version": 1')
     assert former.count('"want"') == 1
     assert from_json(former) == from_json(text)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_runs_of_earlier_versions_are_shown_and_compared(version: int, tmp_path: Path) -> None:
+    """Files that gpuprof of that time wrote: ``y = 2 x`` on 100 floats, emulated for sm_90."""
+    stored = DATA / f"schema_{version}.json"
+    assert json.loads(stored.read_text())["schema_version"] == version
+    run = read_run(stored)
+    counters = run.results[0].counters
+    assert counters is not None
+    entries = counters.per_instruction
+    assert sum(entry.counters[m.INSTRUCTIONS] for entry in entries) == counters.values[m.INSTRUCTIONS] == 68
+    (load,) = (entry for entry in entries if "LDG" in entry.text)
+    assert (load.step, Path(load.file).name, load.line) == ("scale", "scale.cu", 3)
+    assert [line.line for line in by_line(counters)][:1] == [1]
+    again = tmp_path / "again.json"
+    write_run(run, again)
+    assert read_run(again) == run
+    assert json.loads(again.read_text())["schema_version"] == SCHEMA_VERSION
+    for command in (["show", str(stored)], ["compare", str(stored), str(again)]):
+        done = subprocess.run([sys.executable, "-m", "gpuprof", *command], capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        assert "scale" in done.stdout

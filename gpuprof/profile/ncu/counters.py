@@ -11,6 +11,7 @@ from gpuprof.device.jobs import Job, KernelCall
 from gpuprof.errors import BuildError, GpuprofError, MissingDeviceError
 from gpuprof.experiment.model import Experiment, Variant
 from gpuprof.experiment.naming import select_all
+from gpuprof.isa.counters import Number
 from gpuprof.isa.ncu_metrics import TIME
 from gpuprof.profile.building import BuildsEnded, BuildStage, VariantBuilt
 from gpuprof.profile.built_variant import BuiltVariant
@@ -18,7 +19,7 @@ from gpuprof.profile.ncu.jobs import JobLaunches, NcuOptions, profile_jobs
 from gpuprof.profile.options import RunOptions
 from gpuprof.profile.setup import Setup, prepare_run
 from gpuprof.profile.shared_arrays import SharedData
-from gpuprof.results.model import Counters, Number, Run
+from gpuprof.results.model import Counters, Run
 from gpuprof.results.steps import described
 from gpuprof.toolchain.ncu_csv import NcuLaunch
 
