@@ -66,11 +66,48 @@ expect:
 
 
 @click.command()
-@click.argument("name")
-def command(name: str) -> None:
-    """Write NAME.cu and NAME.yaml into this folder: a kernel and an experiment that run as they are."""
+@click.argument("name", required=False)
+@click.option("--from", "source_file", metavar="FILE.cu", help="Write a YAML for a kernel of this source.")
+@click.option("--kernel", metavar="NAME", help="With --from: the kernel, where the source has several.")
+def command(name: str | None, source_file: str | None, kernel: str | None) -> None:
+    """Write NAME.cu and NAME.yaml into this folder: a kernel and an experiment that run as they are.
+
+    With --from the kernel is there already: its signature gives the YAML's buffers, arguments, block and grid.
+    """
+    from gpuprof.errors import UsageError
+
+    if source_file is not None:
+        config, guesses = write_for(Path(source_file), name, kernel)
+        click.echo(f"wrote {config}; next: gpuprof run {config}")
+        for guess in guesses:
+            click.echo(f"guessed: {guess}")
+        return
+    if name is None:
+        raise UsageError("gpuprof new needs a NAME, or --from FILE.cu for a kernel that you have")
     source, config = write_starter(name, Path.cwd())
     click.echo(f"wrote {source.name} and {config.name}; next: gpuprof run {config.name}")
+
+
+def write_for(source: Path, name: str | None, kernel: str | None) -> tuple[Path, tuple[str, ...]]:
+    """Write the YAML beside ``source``; its path, and what was guessed. Raises UsageError."""
+    from gpuprof.errors import UsageError
+    from gpuprof.starter.config import starter_for
+
+    try:
+        text = source.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        raise UsageError(f"{source} cannot be read: {error.strerror}") from None
+    name = name or kernel or source.stem
+    starter = starter_for(text, source.name, name, kernel)
+    config = source.with_name(f"{name}.yaml")
+    try:
+        with config.open("x", encoding="utf-8") as file:
+            file.write(starter.text)
+    except FileExistsError:
+        raise UsageError(f"{config} is already here; nothing was written, give another NAME") from None
+    except OSError as error:
+        raise UsageError(f"{config} cannot be written: {error.strerror}") from None
+    return config, starter.guesses
 
 
 def write_starter(name: str, folder: Path) -> tuple[Path, Path]:

@@ -107,6 +107,7 @@ def _run(
     """The run, and the notes that were said while it went on."""
     from gpuprof import experiment as experiments
     from gpuprof.cli.run_progress import make_observer
+    from gpuprof.errors import UsageError
     from gpuprof.experiment.overrides import parse_overrides
     from gpuprof.profile.ncu.counters import count_with_ncu, require_ncu, with_ncu
     from gpuprof.profile.run import run_experiment
@@ -114,6 +115,8 @@ def _run(
     from gpuprof.report.run_table import ALL_HEADS
     from gpuprof.results.expectations import load_experiment
 
+    if config.endswith((".cu", ".cuh")):
+        raise UsageError(f"{config} is a CUDA source: gpuprof new --from {config} writes a YAML that runs it")
     ncu = ncu_options_of(flags)
     path = experiments.find_config(config)
     experiment = load_experiment(path, overrides=parse_overrides(flags["overrides"]), arch=options.arch)

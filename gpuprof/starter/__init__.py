@@ -1,0 +1,1 @@
+"""A first YAML for a kernel that somebody has already: its signature read, its buffers, block and grid guessed."""
