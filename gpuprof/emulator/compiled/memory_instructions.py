@@ -30,6 +30,83 @@ OPERATIONS = ("ADD", "MIN", "MAX", "AND", "OR", "XOR", "INC", "DEC", "EXCH", "CA
 BYPASS, ZERO_FILL, MISREAD = 1, 2, 4
 
 
+#: Modifiers that this translation was made for; an instruction with another one is left to numpy.
+WORDS = frozenset(
+    [
+        "STRONG",
+        "WEAK",
+        "CONSTANT",
+        "PRIVATE",
+        "MMIO",
+        "CTA",
+        "SM",
+        "GPU",
+        "SYS",
+        "E",
+        "EF",
+        "EL",
+        "LU",
+        "EU",
+        "NA",
+        "LTC64B",
+        "LTC128B",
+        "LTC256B",
+        "PF1",
+        "PF2",
+        "PF3",
+        "PF4",
+        "U8",
+        "S8",
+        "U16",
+        "S16",
+        "32",
+        "64",
+        "128",
+        "ADD",
+        "MIN",
+        "MAX",
+        "AND",
+        "OR",
+        "XOR",
+        "INC",
+        "DEC",
+        "EXCH",
+        "CAS",
+        "S32",
+        "U32",
+        "S64",
+        "U64",
+        "F32",
+        "F64",
+        "FTZ",
+        "RN",
+        "F16x2",
+        "BF16x2",
+        "BF16_V2",
+        "POPC",
+        "CAST",
+        "SPIN",
+        "16",
+        "M88",
+        "MT88",
+        "2",
+        "4",
+        "U",
+        "BYPASS",
+        "ACCESS",
+        "ZFILL",
+    ]
+)
+
+
+def translate_access(decoded: Decoded, index: int) -> Lines:
+    """C++ of a memory instruction; raises NotCovered."""
+    unknown = [word for word in decoded.modifiers if word not in WORDS]
+    if unknown:
+        raise NotCovered(f"modifier .{'.'.join(unknown)}")
+    return MEMORY[decoded.instruction.opcode](decoded, index)
+
+
 def _checked(call: str) -> str:
     return f"if (!{call}) return STOPPED;"
 
@@ -195,4 +272,4 @@ MEMORY: dict[str, Callable[[Decoded, int], Lines]] = {
     "REDG": _atomic("gp_atomic_global", wide_text),
 }
 
-__all__ = ["MEMORY", "PREDICATES", "misread_copy"]
+__all__ = ["MEMORY", "PREDICATES", "misread_copy", "translate_access"]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from gpuprof.emulator.compiled.control_instructions import CONTROL, ENDS, branch_targets
 from gpuprof.emulator.compiled.lanes import SymbolicLanes, function_text
-from gpuprof.emulator.compiled.memory_instructions import MEMORY, misread_copy
+from gpuprof.emulator.compiled.memory_instructions import MEMORY, misread_copy, translate_access
 from gpuprof.emulator.compiled.operands import mask_text
 from gpuprof.emulator.compiled.warp_instructions import WARP_WIDE
 from gpuprof.emulator.semantics.base import TABLE, Decoded, NotCovered
@@ -226,7 +226,7 @@ def _step_lines(decoded: Decoded, site: Site, text: _Text) -> list[str]:
     if opcode in CONTROL:
         return CONTROL[opcode](decoded, site)
     if opcode in MEMORY:
-        return MEMORY[opcode](decoded, site.index)
+        return translate_access(decoded, site.index)
     if opcode in WARP_WIDE:
         return WARP_WIDE[opcode](decoded, site.index)
     if opcode not in TABLE:
