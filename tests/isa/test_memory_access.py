@@ -9,8 +9,7 @@ from gpuprof.emulator.counting.pattern_memo import PatternMemo, WavefrontMemo, c
 from gpuprof.isa import memory_access
 from gpuprof.isa.machine import WARP_LANES
 from gpuprof.isa.opcodes import Access
-from gpuprof.sass import lane_values
-from gpuprof.sass.lane_values import Value
+from gpuprof.sass.findings.memory import shared_wavefronts_of
 from tests.sass.sass_tools import analysed
 
 ALL = np.ones((1, WARP_LANES), np.bool_)
@@ -91,8 +90,8 @@ def test_static_analysis_counts_shared_accesses_as_the_emulator_does(text: str, 
         addresses = regular(random, 16 if matrix else width)
         base = int(random.integers(0, 64)) * 128
         wavefronts, ideal = memo.count((addresses + base)[None], ALL)
-        value = Value(tuple(int(lane) for lane in addresses), exact=False)
-        assert lane_values.wavefronts(found, value) == (wavefronts, min(wavefronts, ideal))
+        taken, least = shared_wavefronts_of(found, addresses[None], np.ones((1, 32), dtype=bool))
+        assert (int(taken[0]), int(least[0])) == (wavefronts, min(wavefronts, ideal))
 
 
 @pytest.mark.parametrize("width", [1, 2, 4, 8, 16])
@@ -103,12 +102,4 @@ def test_static_analysis_counts_sectors_as_the_emulator_does(width: int) -> None
         addresses = regular(random, width)
         base = int(random.integers(0, 64)) * 128
         sectors, _lines = count_sectors((addresses + base)[None], None, memo)
-        assert lane_values.sectors(Value(tuple(int(lane) for lane in addresses), exact=False), width) == sectors
-
-
-def test_lanes_a_run_time_pitch_apart_are_in_sectors_of_their_own() -> None:
-    """Eight rows of four neighbouring words, the rows a multiple of the pitch apart: one sector per row."""
-    pitch = tuple(int(lane) // 4 for lane in LANE)
-    value = Value(tuple(int(lane) % 4 * 4 for lane in LANE), (("parameter 2", pitch),), exact=False)
-    assert lane_values.sectors(value, 4) == 8
-    assert lane_values.ideal_sectors(4) == 4
+        assert int(memory_access.global_sectors((addresses + base)[None], np.ones((1, 32), dtype=bool))) == sectors

@@ -274,7 +274,7 @@ def test_a_stored_cubin_is_used_as_it_is(builder: Builder, tmp_path: Path) -> No
     build = Builder(Toolchain(), cache_dir=tmp_path / "other").build(BuildRequest(stored, "tiled", "sm_80"))
     assert (build.cubin, build.symbol, build.command) == (stored, built.symbol, ())
     assert build.resources.spill_store_bytes is None  # no ptxas log says it
-    with pytest.raises(BuildError, match=r"stored\.cubin: no kernel 'missing'; there is tiled<float, 32>"):
+    with pytest.raises(BuildError, match=r"stored\.cubin: no kernel 'missing'; available: tiled<float, 32>"):
         builder.build(BuildRequest(stored, "missing", "sm_80"))
 
 
@@ -301,7 +301,7 @@ def test_a_limit_stops_nvcc_and_all_that_it_started(tools: Toolchain, tmp_path: 
     slow.chmod(slow.stat().st_mode | stat.S_IXUSR)
     stuck = replace(tools, nvcc=Tool(slow, "1.0.0", "test"))
     started = time.monotonic()
-    with pytest.raises(BuildError, match=r"longer than 0\.5 s \(--build-timeout\)"):
+    with pytest.raises(BuildError, match=r"longer than 0\.5 s .*--build-timeout"):
         Builder(stuck, cache_dir=tmp_path / "cache", timeout=0.5).build(
             BuildRequest(_source(tmp_path, PLAIN), "plain", "sm_89")
         )

@@ -59,7 +59,7 @@ def test_a_name_that_fits_two_lists_them() -> None:
 
 
 def test_a_miss_lists_what_there_is_nearest_first() -> None:
-    with pytest.raises(KernelNotFoundError, match="no kernel 'saxpi'; there is saxpy, "):
+    with pytest.raises(KernelNotFoundError, match="no kernel 'saxpi'; available: saxpy, "):
         find_kernel("saxpi", ALL)
 
 

@@ -143,7 +143,7 @@ FAILURES = [
         "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters on "
         "the target device 0. For instructions on enabling permissions and to get more information see "
         "https://developer.nvidia.com/ERR_NVGPUCTRPERM\n==ERROR== The application returned an error code (1).",
-        ["NVreg_RestrictProfilingToAdminUsers=0", "SYS_ADMIN", "--device emulated"],
+        ["NVreg_RestrictProfilingToAdminUsers=0", "SYS_ADMIN", "emulat"],
     ),
     (
         "==ERROR== An error was reported by the driver:\n==ERROR== Cuda driver is not compatible with Nsight Compute.\n"
