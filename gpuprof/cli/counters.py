@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gpuprof.cli.export_options import columns_option, export_options, takes_stdout, targets_of
-from gpuprof.cli.ncu_options import ncu_options, ncu_options_of
+from gpuprof.cli.ncu_options import NcuFlags, ncu_options, ncu_options_of
+from gpuprof.cli.option_groups import read_flags
 from gpuprof.emulator.options import ENGINES
 
 if TYPE_CHECKING:
@@ -25,6 +25,32 @@ if TYPE_CHECKING:
 SOURCES = ("emulated", "ncu")
 
 
+@dataclass(frozen=True)
+class CountersFlags:
+    """The flags of ``gpuprof counters``."""
+
+    variants: tuple[str, ...]
+    by_line: bool
+    by_instruction: bool
+    hot: bool
+    top: int | None
+    compare: str | None
+    arch: str | None
+    overrides: tuple[str, ...]
+    emulate_budget: str | None
+    engine: str | None
+    cuda_home: Path | None
+    emulate_limit: int | None
+    ccbin: str | None
+    jobs: int | None
+    build_timeout: float
+    launch_timeout: float | None
+    columns: str | None
+    json_file: str | None
+    csv_file: str | None
+    markdown_file: str | None
+
+
 @click.command()
 @click.argument("config")
 @click.option("--variant", "variants", multiple=True, metavar="LABEL", help="Only these: label, family or pattern.")
@@ -36,7 +62,7 @@ SOURCES = ("emulated", "ncu")
 @ncu_options
 @click.option("--arch", metavar="ARCH", help="sm_89, 8.9, native ...  [default: the GPU's, else sm_89]")
 @click.option("--set", "overrides", multiple=True, metavar="NAME=VALUE", help="Replace a size or parameter.")
-@click.option("--emulate-budget", metavar="N", help="Thread instructions per emulated launch, or all (also 0).")
+@click.option("--emulate-budget", metavar="N", help="Thread instructions per emulated launch, or 'all'.")
 @click.option("--engine", type=click.Choice(ENGINES), help="What executes on the emulator  [default: auto]")
 @click.option(
     "--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="CUDA toolkit directory."
@@ -48,7 +74,7 @@ SOURCES = ("emulated", "ncu")
 @click.option("--launch-timeout", type=click.FloatRange(0), help="Seconds per emulated launch  [default: 600]")
 @columns_option
 @export_options("json", "csv", "markdown")
-def command(config: str, **flags: Any) -> None:
+def command(config: str, **parsed: Any) -> None:
     """Count what each variant of CONFIG does, under Nsight Compute's metric names.
 
     Without a GPU, or without --ncu, the emulator counts by executing the machine code. With --compare both count, the
@@ -64,12 +90,13 @@ def command(config: str, **flags: Any) -> None:
     from gpuprof.report.exports import write_text
     from gpuprof.results.expectations import load_experiment
 
-    targets = targets_of({name: flags[name] for name in ("json_file", "csv_file", "markdown_file")})
-    compared = _compared(flags["compare"])
-    overrides = parse_overrides(flags["overrides"])
+    flags = read_flags(CountersFlags, parsed)
+    targets = targets_of({"json": flags.json_file, "csv": flags.csv_file, "markdown": flags.markdown_file})
+    compared = _compared(flags.compare)
+    overrides = parse_overrides(flags.overrides)
     options = _options(flags, whole=compared)
     experiment = load_experiment(experiments.find_config(config), overrides=overrides, arch=options.arch)
-    ncu = ncu_options_of(flags, wanted=compared)
+    ncu = ncu_options_of(read_flags(NcuFlags, parsed), wanted=compared)
     with make_observer(quiet=takes_stdout(targets)) as observer:
         run = _count(experiment, options, ncu, observer, compared)
     if not takes_stdout(targets):
@@ -79,21 +106,21 @@ def command(config: str, **flags: Any) -> None:
             render_counters(
                 run,
                 make_console(),
-                lines=flags["by_line"],
+                lines=flags.by_line,
                 instructions=_by_instruction(flags),
-                columns=parse_columns(flags["columns"]),
+                columns=parse_columns(flags.columns),
             )
     for kind, target in targets.items():
         write_text((AGREEMENT_EXPORTERS if compared else COUNTER_EXPORTERS)[kind](run), target)
     sys.exit(_exit_code(run, disagreements(run) if compared else 0, ncu is not None))
 
 
-def _by_instruction(flags: Mapping[str, Any]) -> ByInstruction | None:
+def _by_instruction(flags: CountersFlags) -> ByInstruction | None:
     from gpuprof.report.counter_table import ByInstruction
 
-    if not flags["by_instruction"]:
+    if not flags.by_instruction:
         return None
-    return ByInstruction("hot" if flags["hot"] else "address", flags["top"] or None)
+    return ByInstruction("hot" if flags.hot else "address", flags.top or None)
 
 
 def _compared(text: str | None) -> bool:
@@ -106,32 +133,27 @@ def _compared(text: str | None) -> bool:
     return True
 
 
-def _options(flags: Mapping[str, Any], *, whole: bool) -> RunOptions:
+def _options(flags: CountersFlags, *, whole: bool) -> RunOptions:
     from gpuprof.arch.spelling import parse_arch
+    from gpuprof.cli.run import parse_budget
     from gpuprof.profile.options import COMPILED_BUDGET, EMULATE_BUDGET, EMULATE_LIMIT, RunOptions
 
-    budget = flags["emulate_budget"]
+    budget = flags.emulate_budget
     return RunOptions(
-        arch=parse_arch(flags["arch"]) if flags["arch"] else None,
+        arch=parse_arch(flags.arch) if flags.arch else None,
         devices=("emulated",),
-        variants=flags["variants"],
-        cuda_home=flags["cuda_home"],
-        ccbin=flags["ccbin"],
-        jobs=flags["jobs"],
-        build_timeout=flags["build_timeout"],
-        launch_timeout=flags["launch_timeout"],
-        emulate_limit=flags["emulate_limit"] or EMULATE_LIMIT,
-        emulate_budget=_budget(budget) if budget is not None else None if whole else EMULATE_BUDGET,
-        compiled_budget=_budget(budget) if budget is not None else None if whole else COMPILED_BUDGET,
-        engine=flags["engine"],
+        variants=flags.variants,
+        cuda_home=flags.cuda_home,
+        ccbin=flags.ccbin,
+        jobs=flags.jobs,
+        build_timeout=flags.build_timeout,
+        launch_timeout=flags.launch_timeout,
+        emulate_limit=flags.emulate_limit or EMULATE_LIMIT,
+        emulate_budget=parse_budget(budget) if budget is not None else None if whole else EMULATE_BUDGET,
+        compiled_budget=parse_budget(budget) if budget is not None else None if whole else COMPILED_BUDGET,
+        engine=flags.engine,
         command=("gpuprof", *sys.argv[1:]),
     )
-
-
-def _budget(text: str) -> int | None:
-    from gpuprof.cli.run import parse_budget
-
-    return None if text.strip() == "0" else parse_budget(text)
 
 
 def _count(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -12,6 +13,21 @@ if TYPE_CHECKING:
     from gpuprof.profile.ncu.jobs import NcuOptions
 
 Command = TypeVar("Command", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True)
+class NcuFlags:
+    """The flags below."""
+
+    ncu_sets: tuple[str, ...]
+    ncu_sections: tuple[str, ...]
+    ncu_report: str | None
+    ncu_clocks: str
+
+    @property
+    def given(self) -> bool:
+        return bool(self.ncu_sets or self.ncu_sections or self.ncu_report)
+
 
 _OPTIONS = (
     click.option(
@@ -47,7 +63,7 @@ def ncu_options(function: Command) -> Command:
     return function
 
 
-def ncu_options_of(flags: Mapping[str, Any], *, wanted: bool = False) -> NcuOptions | None:
+def ncu_options_of(flags: NcuFlags, *, wanted: bool = False) -> NcuOptions | None:
     """What to collect; None where ncu was not asked for (nor ``wanted``).
 
     Raises:
@@ -56,12 +72,12 @@ def ncu_options_of(flags: Mapping[str, Any], *, wanted: bool = False) -> NcuOpti
     from gpuprof.profile.ncu.jobs import NcuOptions
     from gpuprof.results.metric_sets import resolve_metrics
 
-    if not (wanted or flags["ncu_sets"] or flags["ncu_sections"] or flags["ncu_report"]):
+    if not (wanted or flags.given):
         return None
-    report = flags["ncu_report"]
+    report = flags.ncu_report
     return NcuOptions(
-        metrics=resolve_metrics(flags["ncu_sets"] or ("basic",)),
-        sections=flags["ncu_sections"],
+        metrics=resolve_metrics(flags.ncu_sets or ("basic",)),
+        sections=flags.ncu_sections,
         report=Path(report).absolute() if report else None,
-        clock_control=flags["ncu_clocks"],
+        clock_control=flags.ncu_clocks,
     )

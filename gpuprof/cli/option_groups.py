@@ -10,6 +10,7 @@ from typing import Any, TypeVar, get_args, get_type_hints
 import click
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Flags = TypeVar("Flags")
 
 _OTHER = "Other"
 
@@ -53,6 +54,11 @@ def field_options(*kinds: type, title: str) -> Callable[[Function], Function]:
         return heading(title)(function)
 
     return decorate
+
+
+def read_flags(kind: type[Flags], flags: Mapping[str, Any]) -> Flags:
+    """What click parsed, as a frozen dataclass: a field per flag, of its parameter's name."""
+    return kind(**{field.name: flags[field.name] for field in fields(kind)})  # type: ignore[arg-type]
 
 
 def field_values(kind: type, flags: Mapping[str, Any]) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from gpuprof.arch import DEFAULT_ARCH
 @click.option("--kernel", "function", help="The function in the source: a name, or an instance like f<float, 32>.")
 @click.option("-D", "defines", multiple=True, metavar="NAME=VALUE", help="A define.")
 @click.option("--arch", default=DEFAULT_ARCH, show_default=True, help="sm_80, 8.9, native ...")
-@click.option("--flag", "flags", multiple=True, help="A flag for nvcc, as in --flag=-use_fast_math.")
+@click.option("--nvcc-flag", "flags", multiple=True, metavar="FLAG", help="A further flag for nvcc.")
+@click.option("--flag", "former_flags", multiple=True, hidden=True)  # its name until 0.1
 @click.option("--all", "whole", is_flag=True, help="The whole file as nvcc writes it.")
 @click.option("--cuda-home", type=click.Path(path_type=Path), help="The CUDA toolkit to use.")
 @click.option("--ccbin", help="The host compiler for nvcc.")
@@ -24,6 +25,7 @@ def command(
     defines: tuple[str, ...],
     arch: str,
     flags: tuple[str, ...],
+    former_flags: tuple[str, ...],
     whole: bool,
     cuda_home: Path | None,
     ccbin: str | None,
@@ -46,7 +48,9 @@ def command(
     target = find_target(name, function)
     if target.source.suffix == ".cubin":
         raise UsageError(f"{target.source} is machine code and holds no PTX: give its .cu")
-    request = BuildRequest(target.source, target.kernel, resolve_arch(arch), read_defines(defines), flags)
+    request = BuildRequest(
+        target.source, target.kernel, resolve_arch(arch), read_defines(defines), (*flags, *former_flags)
+    )
     text = Builder(find_tools(cuda_home), ccbin=ccbin).ptx(request)
     if whole:
         click.echo(text, nl=False)

@@ -4,20 +4,59 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gpuprof.cli.export_options import columns_option, sort_option
-from gpuprof.cli.ncu_options import ncu_options, ncu_options_of
-from gpuprof.cli.option_groups import GroupedCommand, field_options, field_values, heading
+from gpuprof.cli.ncu_options import NcuFlags, ncu_options, ncu_options_of
+from gpuprof.cli.option_groups import GroupedCommand, field_options, field_values, heading, read_flags
 from gpuprof.emulator.options import ENGINES
 from gpuprof.profile.options import RunOptions, TimingOptions
 
 if TYPE_CHECKING:
     from gpuprof.device.process import ChildProcess
+    from gpuprof.profile.ncu.jobs import NcuOptions
     from gpuprof.results.model import Run
+
+
+@dataclass(frozen=True)
+class RunFlags:
+    """The flags of ``gpuprof run`` that are no field of RunOptions or TimingOptions by themselves."""
+
+    overrides: tuple[str, ...]
+    variants: tuple[str, ...]
+    arch: str | None
+    device: str | None
+    warm: bool
+    max_noise: float
+    no_lock: bool
+    no_overlap: bool
+    check: bool
+    json_file: str | None
+    csv_file: str | None
+    markdown_file: str | None
+    html_file: str | None
+    sort: str | None
+    columns: str | None
+    sass: bool
+    steps: bool
+    no_history: bool
+    history: str | None
+    emulate_budget: str | None
+    engine: str | None
+
+    @property
+    def targets(self) -> dict[str, str | None]:
+        """Kind of export -> where it goes."""
+        return {"json": self.json_file, "csv": self.csv_file, "markdown": self.markdown_file, "html": self.html_file}
+
+    @property
+    def writes_stdout(self) -> bool:
+        return "-" in self.targets.values()
+
 
 _FILE = click.Path(dir_okay=False, allow_dash=True)
 
@@ -91,18 +130,20 @@ def command(config: str, **flags: Any) -> None:
     from gpuprof.cli.prewarm import head_start
     from gpuprof.results.lookup import parse_order
 
-    options = _options(flags)
-    order = parse_order(flags["sort"]) if flags["sort"] else None
-    _check_targets(flags)
+    given, ncu = read_flags(RunFlags, flags), read_flags(NcuFlags, flags)
+    settings: dict[type, dict[str, Any]] = {kind: field_values(kind, flags) for kind in (TimingOptions, RunOptions)}
+    options = _options(given, settings, ncu=ncu.given)
+    order = parse_order(given.sort) if given.sort else None
+    _check_targets(given)
     with head_start(options.devices) as worker:
-        run, said = _run(config, flags, options, worker)
-    run = _store(run, flags)
-    _print(order.of(run) if order else run, flags, said)
-    raise click.exceptions.Exit(exit_code(run, check=flags["check"]))
+        run, said = _run(config, given, ncu_options_of(ncu), options, worker)
+    run = _store(run, given)
+    _print(order.of(run) if order else run, given, said)
+    raise click.exceptions.Exit(exit_code(run, check=given.check))
 
 
 def _run(
-    config: str, flags: Mapping[str, Any], options: RunOptions, worker: ChildProcess | None
+    config: str, flags: RunFlags, ncu: NcuOptions | None, options: RunOptions, worker: ChildProcess | None
 ) -> tuple[Run, Collection[str]]:
     """The run, and the notes that were said while it went on."""
     from gpuprof import experiment as experiments
@@ -117,22 +158,21 @@ def _run(
 
     if config.endswith((".cu", ".cuh")):
         raise UsageError(f"{config} is a CUDA source: gpuprof new --from {config} writes a YAML that runs it")
-    ncu = ncu_options_of(flags)
     path = experiments.find_config(config)
-    experiment = load_experiment(path, overrides=parse_overrides(flags["overrides"]), arch=options.arch)
+    experiment = load_experiment(path, overrides=parse_overrides(flags.overrides), arch=options.arch)
     names = {name for one in experiment.variants for name in (*one.sizes, *one.parameters)}
-    check_names(parse_columns(flags["columns"]), ALL_HEADS, (*experiment.values, *names))
+    check_names(parse_columns(flags.columns), ALL_HEADS, (*experiment.values, *names))
     if ncu is not None:
         require_ncu(experiment, options)
-    _keep_killed_run(path, flags)
-    with make_observer(quiet=_writes_stdout(flags)) as observer:
+    _keep_killed_run(path, flags, resume=options.resume)
+    with make_observer(quiet=flags.writes_stdout) as observer:
         run = run_experiment(experiment, options, observer, worker)
         if ncu is not None and run.complete:
             run = with_ncu(run, count_with_ncu(experiment, options, ncu))
     return run, observer.said
 
 
-def _options(flags: Mapping[str, Any]) -> RunOptions:
+def _options(flags: RunFlags, settings: Mapping[type, Mapping[str, Any]], *, ncu: bool) -> RunOptions:
     import sys
 
     from gpuprof.arch.spelling import parse_arch
@@ -140,36 +180,36 @@ def _options(flags: Mapping[str, Any]) -> RunOptions:
     from gpuprof.profile.options import COMPILED_BUDGET
 
     timing = TimingOptions(
-        protocol="warm" if flags["warm"] else "cold",
-        max_noise=flags["max_noise"] / 100,
-        **field_values(TimingOptions, flags),
+        protocol="warm" if flags.warm else "cold",
+        max_noise=flags.max_noise / 100,
+        **settings[TimingOptions],
     )
-    json_file = flags["json_file"]
+    json_file = flags.json_file
     return RunOptions(
-        arch=parse_arch(flags["arch"]) if flags["arch"] else None,
-        devices=parse_devices(flags["device"]) if flags["device"] else (),
+        arch=parse_arch(flags.arch) if flags.arch else None,
+        devices=parse_devices(flags.device) if flags.device else (),
         timing=timing,
-        overlap=not flags["no_overlap"],
-        lock=not flags["no_lock"],
-        variants=flags["variants"],
+        overlap=not flags.no_overlap,
+        lock=not flags.no_lock,
+        variants=flags.variants,
         json=Path(json_file) if json_file not in (None, "-") else None,
-        emulate_budget=parse_budget(flags["emulate_budget"]),
-        compiled_budget=COMPILED_BUDGET if flags["emulate_budget"] is None else parse_budget(flags["emulate_budget"]),
-        engine=flags["engine"],
-        ncu=bool(flags["ncu_sets"] or flags["ncu_sections"] or flags["ncu_report"]),
+        emulate_budget=parse_budget(flags.emulate_budget),
+        compiled_budget=COMPILED_BUDGET if flags.emulate_budget is None else parse_budget(flags.emulate_budget),
+        engine=flags.engine,
+        ncu=ncu,
         command=("gpuprof", *sys.argv[1:]),
-        **field_values(RunOptions, flags),
+        **settings[RunOptions],
     )
 
 
 def parse_budget(text: str | None) -> int | None:
-    """``None``: the default; ``all``: no budget; else a number such as 1e8. Raises UsageError."""
+    """``None``: the default; ``all`` (formerly also 0): no budget; else a number such as 1e8. Raises UsageError."""
     from gpuprof.errors import UsageError
     from gpuprof.profile.options import EMULATE_BUDGET
 
     if text is None:
         return EMULATE_BUDGET
-    if text == "all":
+    if text.strip() in ("all", "0"):
         return None
     try:
         budget = int(float(text))
@@ -180,12 +220,11 @@ def parse_budget(text: str | None) -> int | None:
     return budget
 
 
-def _check_targets(flags: Mapping[str, Any]) -> None:
+def _check_targets(flags: RunFlags) -> None:
     """Raise StoreError now for a file that could not be written at the end."""
     from gpuprof.results.json import check_target
 
-    for kind in ("json", "csv", "markdown", "html"):
-        target = flags[f"{kind}_file"]
+    for kind, target in flags.targets.items():
         if target in (None, "-"):
             continue
         if kind == "json":
@@ -194,12 +233,8 @@ def _check_targets(flags: Mapping[str, Any]) -> None:
         check_target(Path(target))
 
 
-def _writes_stdout(flags: Mapping[str, Any]) -> bool:
-    return "-" in (flags["json_file"], flags["csv_file"], flags["markdown_file"], flags["html_file"])
-
-
-def _store(run: Run, flags: Mapping[str, Any]) -> Run:
-    if flags["no_history"]:
+def _store(run: Run, flags: RunFlags) -> Run:
+    if flags.no_history:
         return run
     from dataclasses import replace
 
@@ -207,26 +242,26 @@ def _store(run: Run, flags: Mapping[str, Any]) -> Run:
     from gpuprof.results.history import History, history_path
 
     try:
-        return replace(run, identifier=History(history_path(flags["history"])).store(run))
+        return replace(run, identifier=History(history_path(flags.history)).store(run))
     except StoreError as error:
-        if flags["history"]:
+        if flags.history:
             raise
         return replace(run, notes=(*run.notes, f"The run was not stored: {error}"))
 
 
-def _keep_killed_run(config: Path, flags: Mapping[str, Any]) -> None:
+def _keep_killed_run(config: Path, flags: RunFlags, *, resume: bool) -> None:
     """Store the rows of an earlier run of ``config`` that was killed, before this run's journal replaces them."""
-    if flags["no_history"] or flags["resume"]:
+    if flags.no_history or resume:
         return
     from gpuprof.errors import StoreError
     from gpuprof.profile.checkpoint import store_killed_run
     from gpuprof.results.history import History, history_path
 
     with suppress(StoreError):
-        store_killed_run(config, History(history_path(flags["history"])))
+        store_killed_run(config, History(history_path(flags.history)))
 
 
-def _print(run: Run, flags: Mapping[str, Any], said: Collection[str]) -> None:
+def _print(run: Run, flags: RunFlags, said: Collection[str]) -> None:
     """The table, without the notes that were said already, and the files."""
     from dataclasses import replace
 
@@ -235,12 +270,10 @@ def _print(run: Run, flags: Mapping[str, Any], said: Collection[str]) -> None:
     from gpuprof.report.exports import write_exports
     from gpuprof.report.run_table import render_run
 
-    if not _writes_stdout(flags):
+    if not flags.writes_stdout:
         shown = replace(run, notes=tuple(note for note in run.notes if note not in said))
-        render_run(
-            shown, make_console(), sass=flags["sass"], steps=flags["steps"], columns=parse_columns(flags["columns"])
-        )
-    write_exports(run, {kind: flags[f"{kind}_file"] for kind in ("json", "csv", "markdown", "html")})
+        render_run(shown, make_console(), sass=flags.sass, steps=flags.steps, columns=parse_columns(flags.columns))
+    write_exports(run, flags.targets)
 
 
 def exit_code(run: Run, *, check: bool) -> int:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from gpuprof.cli.option_groups import read_flags
 
 if TYPE_CHECKING:
     from gpuprof.profile.sanitizing import SanitizedRun
@@ -16,6 +19,24 @@ if TYPE_CHECKING:
 
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 FAIL_ON = ("error", "warning", "note", "never")
+
+
+@dataclass(frozen=True)
+class SanitizeFlags:
+    """The flags of ``gpuprof sanitize``."""
+
+    variants: tuple[str, ...]
+    tools: tuple[str, ...]
+    orders: int
+    seed: int
+    fail_on: str
+    sample: str | None
+    all_blocks: bool
+    arch: str | None
+    overrides: tuple[str, ...]
+    cuda_home: Path | None
+    json_file: str | None
+    sarif_file: str | None
 
 
 @click.command()
@@ -32,7 +53,7 @@ FAIL_ON = ("error", "warning", "note", "never")
 @click.option("--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="A CUDA toolkit.")
 @click.option("--json", "json_file", metavar="FILE", help="Write the findings as JSON (- for stdout).")
 @click.option("--sarif", "sarif_file", metavar="FILE", help="Write them as SARIF, as code hosts read it.")
-def command(config: str, **flags: Any) -> None:
+def command(config: str, **parsed: Any) -> None:
     """Check every variant of CONFIG for races, uninitialised memory, wrong barriers and bounds. Needs no GPU.
 
     Exit code 1 when a finding is as bad as --fail-on, when a race that the YAML expects is not there, or when a
@@ -43,25 +64,26 @@ def command(config: str, **flags: Any) -> None:
     from gpuprof.report.exports import write_text
     from gpuprof.report.sanitize_report import findings_json, findings_sarif, render_findings
 
+    flags = read_flags(SanitizeFlags, parsed)
     run = sanitized(config, settings_of(flags), flags)
-    if "-" not in (flags["json_file"], flags["sarif_file"]):
+    if "-" not in (flags.json_file, flags.sarif_file):
         render_findings(run, make_console())
-    if flags["json_file"]:
-        write_text(json.dumps(findings_json(run), indent=2) + "\n", flags["json_file"])
-    if flags["sarif_file"]:
-        write_text(json.dumps(findings_sarif(run, gpuprof.__version__), indent=2) + "\n", flags["sarif_file"])
-    sys.exit(int(run.fails(fail_level(flags["fail_on"]))))
+    if flags.json_file:
+        write_text(json.dumps(findings_json(run), indent=2) + "\n", flags.json_file)
+    if flags.sarif_file:
+        write_text(json.dumps(findings_sarif(run, gpuprof.__version__), indent=2) + "\n", flags.sarif_file)
+    sys.exit(int(run.fails(fail_level(flags.fail_on))))
 
 
-def settings_of(flags: dict[str, Any]) -> SanitizerSettings:
+def settings_of(flags: SanitizeFlags) -> SanitizerSettings:
     """The checks that the flags ask for; raises UsageError."""
     from gpuprof.cli.run import parse_budget
     from gpuprof.sanitizer.findings import Tool
     from gpuprof.sanitizer.launch import BUDGET, SanitizerSettings
 
-    budget = None if flags["all_blocks"] else parse_budget(flags["sample"]) if flags["sample"] else BUDGET
-    chosen = frozenset(Tool(name) for name in flags["tools"]) or frozenset(Tool)
-    return SanitizerSettings(tools=chosen, budget=budget, orders=flags["orders"], seed=flags["seed"])
+    budget = None if flags.all_blocks else parse_budget(flags.sample) if flags.sample else BUDGET
+    chosen = frozenset(Tool(name) for name in flags.tools) or frozenset(Tool)
+    return SanitizerSettings(tools=chosen, budget=budget, orders=flags.orders, seed=flags.seed)
 
 
 def fail_level(word: str) -> Severity | None:
@@ -71,7 +93,7 @@ def fail_level(word: str) -> Severity | None:
     return None if word == "never" else Severity(word)
 
 
-def sanitized(config: str, settings: SanitizerSettings, flags: dict[str, Any]) -> SanitizedRun:
+def sanitized(config: str, settings: SanitizerSettings, flags: SanitizeFlags) -> SanitizedRun:
     """The experiment, checked."""
     from gpuprof import experiment as experiments
     from gpuprof.arch.spelling import DEFAULT_ARCH, parse_arch
@@ -79,15 +101,15 @@ def sanitized(config: str, settings: SanitizerSettings, flags: dict[str, Any]) -
     from gpuprof.experiment.overrides import parse_overrides
     from gpuprof.profile.sanitizing import sanitize_experiment
 
-    explicit = parse_arch(flags["arch"]) if flags["arch"] else None
+    explicit = parse_arch(flags.arch) if flags.arch else None
     path = experiments.find_config(config)
     experiment = experiments.load(
-        path, overrides=parse_overrides(flags["overrides"]), arch=explicit, default_arch=DEFAULT_ARCH
+        path, overrides=parse_overrides(flags.overrides), arch=explicit, default_arch=DEFAULT_ARCH
     )
 
     def arch_of(variant: Any) -> str:
         chosen = explicit or (parse_arch(variant.arch) if variant.arch else None)
         return chosen or (parse_arch(experiment.arch) if experiment.arch else DEFAULT_ARCH)
 
-    chosen = select_all(experiment.variants, flags["variants"])
-    return sanitize_experiment(experiment, chosen, settings, arch_of, cuda_home=flags["cuda_home"])
+    chosen = select_all(experiment.variants, flags.variants)
+    return sanitize_experiment(experiment, chosen, settings, arch_of, cuda_home=flags.cuda_home)

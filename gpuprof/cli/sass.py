@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gpuprof.cli.option_groups import read_flags
 from gpuprof.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,12 +31,36 @@ class _View:
     findings: int
 
 
+@dataclass(frozen=True)
+class SassFlags:
+    """The flags of ``gpuprof sass``."""
+
+    kernel: str | None
+    variant: str | None
+    defines: tuple[str, ...]
+    nvcc_flags: tuple[str, ...]
+    arch: str | None
+    block_text: str | None
+    everything: bool
+    loop: int | None
+    grep: str | None
+    source: bool
+    with_hex: bool
+    control: bool
+    live: bool
+    findings: int
+    diff: str | None
+    as_json: bool
+    cuda_home: Path | None
+    ccbin: str | None
+
+
 @click.command()
 @click.argument("target")
 @click.option("--kernel", metavar="NAME", help="The kernel in TARGET, where it has several.")
 @click.option("--variant", metavar="LABEL", help="TARGET is an experiment: this variant of it.")
 @click.option("-D", "defines", multiple=True, metavar="NAME=VALUE", help="A define for nvcc.")
-@click.option("--nvcc-flag", "flags", multiple=True, metavar="FLAG", help="A further flag for nvcc.")
+@click.option("--nvcc-flag", "nvcc_flags", multiple=True, metavar="FLAG", help="A further flag for nvcc.")
 @click.option("--arch", metavar="ARCH", help="sm_90, 8.9, native ...  [default: sm_89]")
 @click.option("--block", "block_text", metavar="16x16", help="Threads per block, for occupancy and lane addresses.")
 @click.option("--all", "everything", is_flag=True, help="List the whole kernel, not only the hottest loop.")
@@ -59,7 +84,7 @@ class _View:
     "--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="CUDA toolkit directory."
 )
 @click.option("--ccbin", metavar="PROGRAM", help="Host compiler for nvcc.")
-def command(target: str, **flags: Any) -> None:
+def command(target: str, **parsed: Any) -> None:
     """Show what the compiler made of a kernel: loops, the FFMA stream, predication, findings, and the hottest loop.
 
     \b
@@ -74,51 +99,52 @@ def command(target: str, **flags: Any) -> None:
     """
     from gpuprof.targets.machine_code import holds_many, other_side, resolve
 
+    flags = read_flags(SassFlags, parsed)
     request = _request(target, flags)
     view = _view(flags)
-    if flags["diff"]:
-        second = other_side(request, flags["diff"])
-        _print_difference(resolve(request), resolve(second), view, as_json=flags["as_json"])
+    if flags.diff:
+        second = other_side(request, flags.diff)
+        _print_difference(resolve(request), resolve(second), view, as_json=flags.as_json)
         return
-    subject = _overview(request, as_json=flags["as_json"]) if holds_many(request) else resolve(request)
+    subject = _overview(request, as_json=flags.as_json) if holds_many(request) else resolve(request)
     if subject is None:
         return
-    analysis = _analyse(subject, live=flags["live"])
-    if flags["as_json"]:
+    analysis = _analyse(subject, live=flags.live)
+    if flags.as_json:
         _print_json(_data(subject, analysis, listing=view.everything))
         return
     _print_kernel(subject, analysis, view)
 
 
-def _request(target: str, flags: dict[str, Any]) -> Request:
+def _request(target: str, flags: SassFlags) -> Request:
     from gpuprof.cli.occupancy import parse_block
     from gpuprof.targets.kernel import read_defines
     from gpuprof.targets.machine_code import Request
 
     return Request(
         target=target,
-        kernel=flags["kernel"],
-        variant=flags["variant"],
-        defines=read_defines(flags["defines"]),
-        flags=tuple(flags["flags"]),
-        arch=flags["arch"],
-        block=parse_block(flags["block_text"]) if flags["block_text"] else None,
-        cuda_home=flags["cuda_home"],
-        ccbin=flags["ccbin"],
+        kernel=flags.kernel,
+        variant=flags.variant,
+        defines=read_defines(flags.defines),
+        flags=flags.nvcc_flags,
+        arch=flags.arch,
+        block=parse_block(flags.block_text) if flags.block_text else None,
+        cuda_home=flags.cuda_home,
+        ccbin=flags.ccbin,
     )
 
 
-def _view(flags: dict[str, Any]) -> _View:
+def _view(flags: SassFlags) -> _View:
     import re
 
     from gpuprof.report.sass.listing import ListingOptions
 
     try:
-        re.compile(flags["grep"] or "")
+        re.compile(flags.grep or "")
     except re.error as error:
-        raise UsageError(f"--grep {flags['grep']}: not a regular expression: {error}") from None
-    options = ListingOptions(flags["control"], flags["source"], flags["with_hex"], flags["live"], flags["grep"] or "")
-    return _View(flags["everything"], flags["loop"], options, flags["findings"])
+        raise UsageError(f"--grep {flags.grep}: not a regular expression: {error}") from None
+    options = ListingOptions(flags.control, flags.source, flags.with_hex, flags.live, flags.grep or "")
+    return _View(flags.everything, flags.loop, options, flags.findings)
 
 
 def _analyse(subject: Subject, *, live: bool) -> Analysis:

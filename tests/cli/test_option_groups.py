@@ -9,8 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from gpuprof.cli import cli
-from gpuprof.cli.option_groups import field_values
-from gpuprof.cli.run import _options, command
+from gpuprof.cli.option_groups import field_values, read_flags
+from gpuprof.cli.run import RunFlags, _options, command
 from gpuprof.profile.options import RunOptions, TimingOptions
 
 
@@ -27,7 +27,9 @@ def test_every_option_of_run_is_under_a_heading() -> None:
 
 def test_fields_become_options_of_their_type() -> None:
     given = ["x.yaml", "--seeds", "3", "--iters", "7", "--min-time", "0.25", "--resume", "--save-outputs", "out"]
-    options = _options(command.make_context("run", given).params)
+    parsed = command.make_context("run", given).params
+    settings = {kind: field_values(kind, parsed) for kind in (RunOptions, TimingOptions)}
+    options = _options(read_flags(RunFlags, parsed), settings, ncu=False)
     assert (options.seeds, options.resume, options.save_outputs) == (3, True, Path("out"))
     assert (options.timing.iters, options.timing.min_time) == (7, 0.25)
 

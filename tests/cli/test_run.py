@@ -157,8 +157,9 @@ def test_exit_codes_and_reasons(faulty: Path) -> None:
 
 def test_budget_words() -> None:
     assert parse_budget("all") is None
+    assert parse_budget("0") is None  # as ``counters`` had it
     assert parse_budget("3e6") == 3_000_000
-    for text in ("0", "-1", "nan", "1e999"):
+    for text in ("0.5", "-1", "nan", "1e999"):
         with pytest.raises(UsageError):
             parse_budget(text)
 

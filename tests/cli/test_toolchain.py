@@ -129,6 +129,14 @@ def test_ptx_of_a_function_and_of_an_own_file(tmp_path: Path, monkeypatch: pytes
     assert "saxpy_float4" in _run(ptx_command, "saxpy_float4").output
 
 
+def test_ptx_takes_flags_of_nvcc_under_the_name_of_sass_and_under_its_former_one(tmp_path: Path) -> None:
+    source = tmp_path / "mine.cu"
+    source.write_text('extern "C" __global__ void mine(int *out) { *out = VALUE; }\n')
+    for flag in ("--nvcc-flag", "--flag"):
+        assert "42" in _run(ptx_command, str(source), f"{flag}=-DVALUE=42").output
+    assert "--flag " not in _run(ptx_command, "--help").output
+
+
 def test_ptx_mistakes(tmp_path: Path) -> None:
     _fails(_run(ptx_command, "no_such_kernel"), UsageError, "no kernel 'no_such_kernel'")
     _fails(_run(ptx_command, "saxpy"), UsageError, "3 kernels; name one with --kernel: saxpy_float, ")
