@@ -23,15 +23,11 @@ from gpuprof.errors import (
     MemoryFaultError,
 )
 
-#: Signals between the emulator's engines, which never leave it.
-SIGNALS = {"OutOfTime", "CannotCompile"}
-
 
 def kinds(kind: type[GpuprofError] = GpuprofError) -> Iterator[type[GpuprofError]]:
     yield kind
     for below in kind.__subclasses__():
-        if below.__name__ not in SIGNALS:
-            yield from kinds(below)
+        yield from kinds(below)
 
 
 def drawn() -> dict[str, tuple[str | None, int]]:

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpuprof.emulator.counting.counters import Counters
-    from gpuprof.emulator.options import EmulationOptions
     from gpuprof.errors import CodeLocation, EmulationError
     from gpuprof.sass.cfg import Graph
 
@@ -476,6 +475,28 @@ class UnsetReads(Protocol):
     def look(self, lanes: LaneState, instruction: Instruction, offsets: NDArray[np.int64], width: int) -> None: ...
 
 
+class WarpOrder(Protocol):
+    """Warps of a block run one at a time; see ``options.Order``."""
+
+    @property
+    def seed(self) -> int | None: ...
+    @property
+    def lowest_first(self) -> bool: ...
+
+
+class LaunchLimits(Protocol):
+    """What those who execute ask of ``options.EmulationOptions``."""
+
+    @property
+    def instruction_limit(self) -> int: ...
+    @property
+    def poison(self) -> int: ...
+    @property
+    def observer(self) -> Observer | None: ...
+    @property
+    def order(self) -> WarpOrder | None: ...
+
+
 class LaunchContext(Protocol):
     """One launch as all its batches see it."""
 
@@ -486,7 +507,6 @@ class LaunchContext(Protocol):
     warps: int
     present: Bool  #: lanes that exist
     code_base: int
-    options: EmulationOptions
     dynamic_shared_bytes: int
     shared_bytes: int
     reserved_shared_bytes: int
@@ -496,6 +516,8 @@ class LaunchContext(Protocol):
     deadline: float | None  #: by ``time.perf_counter``; above it the numpy engine gives up
     unset_reads: UnsetReads | None
 
+    @property
+    def options(self) -> LaunchLimits: ...
     @property
     def program(self) -> Code: ...
     @property

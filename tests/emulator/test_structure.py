@@ -45,16 +45,9 @@ def test_the_emulators_folders_import_downwards(imports: nx.DiGraph) -> None:
     assert {(a, b) for a, b in found if a in ORDER and b in outside} == set()
 
 
-#: Two pairs that name each other for types or when called; the rest of the package has none.
-KNOWN_CIRCLES = [
-    ["gpuprof.emulator.compiled.functions", "gpuprof.emulator.compiled.symbolic"],
-    ["gpuprof.emulator.contract", "gpuprof.emulator.options"],
-]
-
-
 def test_no_circle_of_modules_anywhere(imports: nx.DiGraph) -> None:
     circles = [sorted(group) for group in nx.strongly_connected_components(imports) if len(group) > 1]
-    assert sorted(circles) == KNOWN_CIRCLES
+    assert circles == []
 
 
 class _Nothing:

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from gpuprof.errors import GpuprofError
 from gpuprof.toolchain.cache import open_cache, write_atomically
 
 RUNTIME = Path(__file__).with_name("runtime")
@@ -40,7 +39,7 @@ FAST_TEXT = 60_000
 _TIMEOUT_S = 300
 
 
-class CannotCompile(GpuprofError):
+class CannotCompile(Exception):
     """There is no C++ compiler, or it failed; the numpy engine does the work."""
 
 

@@ -9,7 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from gpuprof.emulator.compiled.symbolic import Doubt, Recorder, Symbol, align, as_symbol, c_type
+from gpuprof.emulator.compiled.symbolic import (
+    ARRAY_FUNCTIONS,
+    PRIMITIVES,
+    UFUNC,
+    Doubt,
+    Recorder,
+    Symbol,
+    align,
+    as_symbol,
+    c_type,
+)
 from gpuprof.emulator.semantics.base import NotCovered
 from gpuprof.emulator.semantics.interpolation import interpolator as interpolator_of
 
@@ -167,7 +177,7 @@ def _nan_to_num(recorder: Recorder, value: Any, nan: float = 0.0) -> Any:
 
 
 #: numpy functions that are no ufuncs.
-ARRAY_FUNCTIONS: dict[str, Callable[..., Any]] = {
+_ARRAY_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "where": _where,
     "clip": _clip,
     "max": lambda recorder, value: Doubt(True),
@@ -208,7 +218,8 @@ def _polynomial(recorder: Recorder, interpolator: Any, position: Symbol) -> Symb
 
 
 #: Functions of the semantics that have a C++ counterpart of their own.
-PRIMITIVES: dict[str, Callable[..., Any]] = {
+_PRIMITIVES: dict[str, Callable[..., Any]] = {
+    UFUNC: apply_ufunc,
     "fused": _fused,
     "fused_double": _fused,
     "sum_double": _directed("sum"),
@@ -216,4 +227,5 @@ PRIMITIVES: dict[str, Callable[..., Any]] = {
     "interpolate": _polynomial,
 }
 
-__all__ = ["ARRAY_FUNCTIONS", "PRIMITIVES", "TABLE_NAMES", "UFUNCS", "apply_ufunc"]
+ARRAY_FUNCTIONS.update(_ARRAY_FUNCTIONS)
+PRIMITIVES.update(_PRIMITIVES)

@@ -18,7 +18,7 @@ from gpuprof.emulator.semantics.base import NotCovered
 from gpuprof.emulator.semantics.primitives import Symbolic
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import DTypeLike
 
@@ -37,6 +37,12 @@ C_TYPES = {
     "float32": "float",
     "float64": "double",
 }
+#: numpy's functions by name, and functions of the semantics with a C++ counterpart; ``functions`` registers them.
+ARRAY_FUNCTIONS: dict[str, Callable[..., Any]] = {}
+PRIMITIVES: dict[str, Callable[..., Any]] = {}
+#: The primitive that translates every ufunc of numpy.
+UFUNC = "ufunc"
+
 _BOOL = np.dtype(np.bool_)
 _HALF = np.dtype(np.float16)
 
@@ -221,23 +227,17 @@ class Symbol(np.lib.mixins.NDArrayOperatorsMixin, Symbolic):
 
     # -- numpy's functions ------------------------------------------------------------------------------------------
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        from gpuprof.emulator.compiled.functions import apply_ufunc
-
         if method != "__call__" or set(options) - {"dtype"}:
             raise NotCovered(f"numpy.{ufunc.__name__}.{method}")
-        return apply_ufunc(self.recorder, ufunc, inputs, options.get("dtype"))
+        return PRIMITIVES[UFUNC](self.recorder, ufunc, inputs, options.get("dtype"))
 
     def __array_function__(self, function: Any, types: Any, arguments: Any, options: Any) -> Any:
-        from gpuprof.emulator.compiled.functions import ARRAY_FUNCTIONS
-
         known = ARRAY_FUNCTIONS.get(function.__name__)
         if known is None:
             raise NotCovered(f"numpy.{function.__name__}")
         return known(self.recorder, *arguments, **options)
 
     def apply(self, name: str, arguments: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        from gpuprof.emulator.compiled.functions import PRIMITIVES
-
         known = PRIMITIVES.get(name)
         if known is None:
             raise NotCovered(name)

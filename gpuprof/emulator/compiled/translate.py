@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+import gpuprof.emulator.compiled.functions  # noqa: F401 - registers what symbols can do
 from gpuprof.emulator.compiled.control_instructions import CONTROL, ENDS, branch_targets
 from gpuprof.emulator.compiled.lanes import SymbolicLanes, function_text
 from gpuprof.emulator.compiled.memory_instructions import MEMORY, misread_copy, translate_access

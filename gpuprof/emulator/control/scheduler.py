@@ -34,7 +34,7 @@ PARKED_TURNS = 16
 _NEVER = 1 << 60
 
 
-class OutOfTime(EmulationError):
+class OutOfTime(Exception):
     """A launch passed its deadline, which only a first try in this engine has."""
 
 
