@@ -141,7 +141,7 @@ def test_dmma() -> None:
     got = np.ascontiguousarray(words).view(np.float64)
     for lane in range(32):
         for e in (0, 1):
-            assert got[lane, e] == pytest.approx((a @ b + c)[lane // 4, 2 * (lane % 4) + e], abs=1e-15)
+            assert got[lane, e] == pytest.approx((a @ b + c)[lane // 4, 2 * (lane % 4) + e], abs=4e-15)
 
 
 @pytest.mark.parametrize("arch", [75, 80, 89, 90])
