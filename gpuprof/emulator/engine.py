@@ -143,14 +143,14 @@ def _sample(engine: ChosenEngine, grid: Dim3, coverage: _Coverage) -> list[_Stra
     strata: list[_Stratum] = []
     spent = most = 0
     for number, each in enumerate(classes):
-        if number and spent + most > engine.budget:
+        if number and spent + most > engine.budget_for(spent + most):
             strata[0] = replace(strata[0], size=strata[0].size + sum(rest.size for rest in classes[number:]))
             return strata
         strata.append(_Stratum(each.size, engine.run(np.array([each.pilot])), coverage.take()))
         cost = sum(strata[-1].counters.threads)
         spent, most = spent + cost, max(most, cost)
     expected = sum(sum(stratum.counters.threads) * stratum.size for stratum in strata)
-    if expected <= engine.budget:
+    if expected <= engine.budget_for(expected):
         return _finish(engine, classes, strata)
     first = strata[0]
     more = choose_more(classes[0], max(0, (engine.budget - spent) // max(sum(first.counters.threads), 1)))

@@ -86,6 +86,7 @@ class ChosenEngine:
         self._kept: Kept | None = None
         self.note = why_numpy(context, image)
         self._decided = bool(self.note) or context.options.engine != "auto"
+        self._may_compile = not self._decided and (context.options.compiled_budget or 0) > (context.options.budget or 0)
         if context.options.engine == "compiled" and not self.note:
             self._compile()
 
@@ -101,11 +102,24 @@ class ChosenEngine:
             return options.compiled_budget
         return options.budget or 0
 
+    def budget_for(self, needed: int) -> int:
+        """``budget`` for a launch of ``needed`` thread instructions.
+
+        Where they are more than numpy may take, the kernel is compiled if it can be, so that whether a grid runs whole
+        or as a sample never depends on how fast the first block was.
+        """
+        if self._may_compile and self._compiled is None and needed > (self._context.options.budget or 0):
+            self._may_compile = False
+            self._compile()
+        return self.budget
+
     def run(self, blocks: Blocks) -> Counters:
         """Run these blocks; raises EmulationError and its kinds."""
         if not self._decided and len(blocks):
             return self._run_first(blocks)
         if self._compiled is None:
+            if self._may_compile:
+                self._earlier.append(blocks)
             return self._numpy.run(blocks)
         try:
             counters = self._compiled.run(blocks)
@@ -122,7 +136,9 @@ class ChosenEngine:
             and self._numpy.batch_count(self._expected) * len(self._context.program.function.instructions) < _STRAIGHT
         ):
             self.note = "a short launch"
-            return self._numpy.run(blocks)
+            if self._may_compile:
+                self._kept = Kept(self._context)
+            return self.run(blocks)
         self._kept = Kept(self._context)
         self._context.deadline = time.perf_counter() + PILOT_S
         start = time.perf_counter()

@@ -75,7 +75,7 @@ class RunOptions:
     resume: bool = option(False, "What to run", "Keep the rows of the last run that still hold; run the rest.")
     save_outputs: Path | None = option(None, "Output", "Write every output as .npy.", metavar="DIR")
     emulate_budget: int | None = EMULATE_BUDGET
-    compiled_budget: int | None = COMPILED_BUDGET  #: in place of it where the compiled engine runs
+    compiled_budget: int | None = None  #: in place of it where the compiled engine runs; None: the same
     engine: str | None = None  #: ``auto``, ``compiled``, ``numpy``; None: the environment's
     emulate_limit: int = option(
         EMULATE_LIMIT, "Emulator", "Instruction limit per warp (endless-loop guard).", minimum=1, metavar="N"

@@ -121,7 +121,6 @@ variants:
 """
 
 
-@pytest.mark.slow  # the sample that it needs is a whole grid where the compiled engine runs
 def test_a_sample_must_cover_its_share(tmp_path: Path) -> None:
     run = run_yaml(tmp_path, SAMPLED_CONFIG, SAMPLED, emulate_budget=200_000)
     rows = {row.variant: row for row in run.results}
