@@ -15,6 +15,7 @@ import pytest
 from torture.make_config import BAD, build_cubin, write
 
 from gpuprof import experiment as experiments
+from gpuprof.profile.checkpoint import journal_path
 from gpuprof.profile.observer import SilentObserver
 from gpuprof.profile.options import RunOptions
 from gpuprof.profile.run import run_experiment
@@ -165,7 +166,7 @@ def test_nothing_is_left_behind(config: Path, tmp_path: Path) -> None:
 def test_the_next_run_stores_the_rows_of_a_killed_one(config: Path, tmp_path: Path) -> None:
     target, database = tmp_path / "run.json", tmp_path / "history.sqlite"
     process = start(config, target)
-    wait_for_rows(target, 3, process)
+    wait_for_rows(journal_path(config), 3, process)  # where the next run looks
     process.kill()
     process.communicate()
     again = [part for part in command(config, target, "--device", "none") if part != "--no-history"]
