@@ -100,13 +100,12 @@ class GpuDevice:
         """The primary context, made current; raises MissingDeviceError where the driver gives none."""
         try:
             self._cuda.init()
-            context = self._cuda.Device(ordinal).retain_primary_context()
+            context: Any = self._cuda.Device(ordinal).retain_primary_context()
             context.push()
+            return context
         except self._cuda.Error as error:
-            raise MissingDeviceError(
-                f"gpu:{ordinal} cannot be opened: {str(error).rstrip('.')}. Repair: install NVIDIA's display driver, or --device none"
-            ) from None
-        return context
+            repair = "Repair: install NVIDIA's display driver, or --device none"
+            raise MissingDeviceError(f"gpu:{ordinal} cannot be opened: {str(error).rstrip('.')}. {repair}") from None
 
     @property
     def description(self) -> DeviceDescription:
