@@ -8,7 +8,6 @@ from pathlib import Path
 
 from gpuprof.device.base import DeviceDescription
 from gpuprof.device.jobs import Job, TimingProtocol
-from gpuprof.device.process import Failure
 from gpuprof.experiment.model import Tolerance
 from gpuprof.profile.verification.tolerance import Sums
 from gpuprof.results.model import Counters, Verification
@@ -118,4 +117,3 @@ class Done:
 
 
 Request = Open | Support | Check | Load | Sample | Drop
-Answer = Opened | Checked | Sampled | Done | Failure

@@ -13,7 +13,7 @@ from gpuprof.results.model import Status
 from gpuprof.toolchain import find_tools
 from gpuprof.toolchain.build import Builder
 from gpuprof.toolchain.model import BuildRequest
-from gpuprof.toolchain.parameter_types import names_of, parameter_types
+from gpuprof.toolchain.parameter_types import parameter_types
 from tests.profile.experiments import rows_of, run_yaml
 
 SOURCE = """
@@ -153,7 +153,8 @@ def test_types_come_from_the_mangled_name_or_from_ptx_and_source(tmp_path: Path,
 
     def types(kernel: str) -> str:
         build = builder.build(BuildRequest(tmp_path / "p.cu", kernel, arch))
-        return names_of(parameter_types(build.cubin, build.symbol, build.request.source))
+        found = parameter_types(build.cubin, build.symbol, build.request.source)
+        return ", ".join(each.name if each else "?" for each in found)
 
     assert types("named<float>") == "float*, float, Pair, float4, bool, float*"
     assert types("plain") == "double*, float, unsigned int, ?, ?, ?"
