@@ -46,13 +46,14 @@ class Check:
     """Run a variant once per seed and compare. ``jobs`` and ``references`` go together, one per seed."""
 
     jobs: tuple[Job, ...]
-    references: tuple[Mapping[str, Path], ...]  #: per seed: output name -> .npy; empty: unchecked
+    references: tuple[Mapping[str, Path], ...]  #: per seed: output name -> .npy; empty: nothing to compare with
     tolerance: Tolerance | None
     sums: tuple[Mapping[str, Sums], ...]  #: per seed: output name -> what it sums, for the default tolerance
     poison: int
-    why_unchecked: str = ""
+    why_not_compared: str = ""
     save: tuple[Path, ...] = ()  #: per seed: a folder for the outputs as .npy
     aside: bool = False  #: a pass over other inputs: not what is timed later
+    unreferenced: tuple[str, ...] = ()  #: outputs of a variant with references that have none themselves
     is_reference: bool = False  #: others are compared with its outputs, so that all of them must be written
 
 
