@@ -15,7 +15,7 @@ from gpuprof.results.lookup import is_baseline
 from gpuprof.results.model import Run, Verification
 
 #: Words of a status or verdict -> how it is marked.
-MARKS = {"ok": "good", "built": "", "unchecked": "warn", "skipped": "warn"}
+MARKS = {"ok": "good", "built": "", "ran": "", "reference": "", "unchecked": "warn", "skipped": "warn"}
 
 
 def run_table(run: Run, columns: Sequence[str] = ()) -> Table | None:
