@@ -221,9 +221,13 @@ def parse_budget(text: str | None) -> int | None:
 
 
 def _check_targets(flags: RunFlags) -> None:
-    """Raise StoreError now for a file that could not be written at the end."""
+    """Raise StoreError now for a file that could not be written at the end, MissingToolError for a page's extra."""
     from gpuprof.results.json import check_target
 
+    if flags.html_file is not None:
+        from gpuprof.report.page.render import require_report_extra
+
+        require_report_extra()
     for kind, target in flags.targets.items():
         if target in (None, "-"):
             continue

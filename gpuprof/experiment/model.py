@@ -186,13 +186,10 @@ class Reference:
     python: Mapping[str, PythonFunction] = field(default_factory=dict)  #: by output: a function of the user's
 
     @property
-    def is_none(self) -> bool:
-        return not self.outputs and self.variant is None
-
-    @property
     def outputs(self) -> tuple[str, ...]:
         """The outputs that have a reference of their own."""
         return (*self.expressions, *self.files, *self.python)
+
 
 
 @dataclass(frozen=True)
@@ -205,11 +202,10 @@ class Work:
 
 @dataclass(frozen=True)
 class Expectation:
-    """One line of ``expect:``; ``variant`` restricts it to a label or family, ``gpu_only`` when it reads times."""
+    """One line of ``expect:``; ``variant`` restricts it to a label or family."""
 
     expression: str
     variant: str | None = None
-    gpu_only: bool = False
     line: int | None = None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gpuprof.device.choice import DeviceChoice, choose_arch, choose_devices, resolve_arch
@@ -146,7 +146,9 @@ def prepare_run(experiment: Experiment, options: RunOptions) -> Setup:
         devices=devices,
         default_arch=arch.arch,
         explicit_arch=options.arch,
-        environment=environment_of(tools, devices.kind, devices.gpus, options.command),
+        environment=replace(
+            environment_of(tools, devices.kind, devices.gpus, options.command), peaks=peaks.facts if peaks else None
+        ),
         notes=notes,
         support_arch=gpu.arch if gpu else None,
         monitor=monitor,
