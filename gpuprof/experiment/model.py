@@ -191,7 +191,6 @@ class Reference:
         return (*self.expressions, *self.files, *self.python)
 
 
-
 @dataclass(frozen=True)
 class Work:
     """What one timed pass does, from the YAML's formulas: floating-point operations and bytes."""
