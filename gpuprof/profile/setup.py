@@ -30,7 +30,7 @@ from gpuprof.toolchain.tools import Toolchain
 #: Of a sweep with many wrong points, this number is named.
 SHOWN_MISTAKES = 8
 #: Emulators at once: each holds its own copy of the buffers.
-MOST_EMULATORS = 4
+MAX_EMULATORS = 4
 
 
 def cores() -> int:
@@ -89,7 +89,7 @@ class Setup:
         """
         if self.devices.kind != "emulated":
             return self.devices.names if variants else ()
-        return self.devices.names * min(variants, cores(), MOST_EMULATORS)
+        return self.devices.names * min(variants, cores(), MAX_EMULATORS)
 
     def build_support(self) -> Path | None:
         """The cubin of ``support.cu`` where a GPU needs it; raises BuildError."""
