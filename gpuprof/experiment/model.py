@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
-from gpuprof.experiment.element_types import nbytes_of
 from gpuprof.isa.machine import Dim3
 
 Number = int | float
@@ -69,6 +68,8 @@ class Buffer:
     @property
     def nbytes(self) -> int:
         """Bytes that it takes."""
+        from gpuprof.experiment.element_types import nbytes_of  # numpy is not needed to read a description
+
         return nbytes_of(self.dtype, self.elements)
 
 
