@@ -33,6 +33,8 @@ STATUS_STYLES: Mapping[str, str] = {
     "ok": "green",
     "unchecked": "yellow",
     "built": "",
+    "ran": "",
+    "reference": "",
     "skipped": "yellow",
     "*": "red",
 }
@@ -81,11 +83,11 @@ def rows_of(results: tuple[Result, ...]) -> tuple[Row, ...]:
 
 
 def status_word(result: Result) -> str:
-    """``ok`` only for what was verified; what ran unchecked says so, and what only built says ``built``."""
+    """``ok`` only for what was verified; what was compared with nothing ``ran``, and what only built says ``built``."""
     if result.status is not Status.OK:
         return STATUS_WORDS[result.status]
     if result.verification is None:
-        return "built" if result.timing is None and result.counters is None else "unchecked"
+        return "built" if result.timing is None and result.counters is None else "ran"
     return result.verification.verdict
 
 
@@ -98,14 +100,16 @@ def draw(heads: tuple[Head, ...], rows: tuple[Row, ...]) -> list[Column]:
     columns = []
     for head in heads:
         cells = tuple(head.text(row) for row in rows)
-        said = set(cells) - {units.NOTHING}
-        if said <= set(head.omit) and head.priority < ALWAYS:
+        texts = set(cells) - {units.NOTHING}
+        if texts <= set(head.omit) and head.priority < ALWAYS:
             continue
         alive = [cell for cell, row in zip(cells, rows, strict=True) if row.result.status in _WITH_VALUES]
-        equal = len(alive) > 1 and len(set(alive)) == 1 and len(said) == 1 and not head.wanted
-        silent = (equal or said <= set(head.hide)) and head.priority < ALWAYS
+        equal = len(alive) > 1 and len(set(alive)) == 1 and len(texts) == 1 and not head.wanted
+        silent = (equal or texts <= set(head.hide)) and head.priority < ALWAYS
         priority = 0 if silent else head.priority
-        columns.append(Column(head.short, cells, priority, head.right, head.shrink_to, "".join(said) if silent else ""))
+        columns.append(
+            Column(head.short, cells, priority, head.right, head.shrink_to, "".join(texts) if silent else "")
+        )
     return columns
 
 
