@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from gpuprof.sass.model import Instruction
 
 #: Significant bits of the formats; half a unit in the last place is ``2**-bits`` of a value.
-BITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
+BITS = {"float8_e5m2": 3, "float8_e4m3fn": 4, "bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
 
 _ARITHMETIC = (Computes.ADD, Computes.MULTIPLY, Computes.MULTIPLY_ADD)
 _HALF = names_where(lambda row: row.kind is Kind.FP16 and row.computes in (*_ARITHMETIC, Computes.MIN_MAX))
