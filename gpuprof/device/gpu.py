@@ -43,7 +43,7 @@ PIECE_BYTES = 2 << 20
 COMPARE_THREADS = 256
 COMPARE_BLOCKS_PER_SM = 8
 #: This share of the memory stays free of what is kept for comparison.
-ROOM_SHARE = 0.25
+FREE_SHARE = 0.25
 #: Errors after which the context cannot be used again, by the words in pycuda's messages.
 _CONTEXT_LOST = (
     "illegal address",
@@ -190,7 +190,7 @@ class GpuDevice:
             return False
         with self._translated():
             free, total = self._cuda.mem_get_info()
-        return bool(free - nbytes >= ROOM_SHARE * total)
+        return bool(free - nbytes >= FREE_SHARE * total)
 
     def equal(self, left: Handle, right: Handle) -> bool:
         """Do both hold the same bytes? Compared by the GPU."""

@@ -25,7 +25,7 @@ _Key = tuple[str, str, int, str]
 
 #: Two poisons, so that a kernel which happens to leave one of them standing is caught by the other.
 #: 0xFF bytes are NaN in every IEEE format and -1 in integers; 0x5A bytes are a large finite number.
-POISONS = (0xFF, 0x5A)
+POISON_BYTES = (0xFF, 0x5A)
 
 
 #: Buffers below this are read back: that costs no more than a launch.
@@ -66,7 +66,7 @@ class Session:
         self._copies = DeviceCopies(device)
         self._first_contents: dict[str, FirstContents] = {}
         self._can = device.capabilities
-        self._poison = POISONS[0]
+        self._poison = POISON_BYTES[0]
         self._finds_unset = False
 
     def prepare(self, job: Job, poison: int) -> None:
@@ -127,7 +127,7 @@ class Session:
     def first_contents(self, job: Job, clock: Clock) -> FirstContents:
         """What to restore before each timed launch; found by one pass, the first time that a job is timed."""
         if job.label not in self._first_contents:
-            self._first_contents[job.label] = keep_first_contents(self, self.device, clock, job, POISONS[0])
+            self._first_contents[job.label] = keep_first_contents(self, self.device, clock, job, POISON_BYTES[0])
         return self._first_contents[job.label]
 
     def _forget_first_contents(self) -> None:
@@ -185,7 +185,7 @@ class Session:
             poison=self._poison,
             outputs=outputs,
             unset=self._unset(job) if self._finds_unset else None,
-            reorders=self._poison == POISONS[0] and not self._finds_unset,
+            reorders=self._poison == POISON_BYTES[0] and not self._finds_unset,
         )
 
     def unset_reads(self, job: Job, poison: int) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpuprof.device.emulated import EmulatedDevice
 from gpuprof.device.jobs import FillCall, HostCall, Job, KernelCall
-from gpuprof.device.session import POISONS, Session
+from gpuprof.device.session import POISON_BYTES, Session
 from gpuprof.errors import BuildError, GpuprofError
 from gpuprof.experiment.model import Experiment, KernelStep, Variant
 from gpuprof.profile.built_variant import BuiltVariant, build_request
@@ -137,7 +137,7 @@ def _sanitize_variant(
     try:
         ready = {name: build for name, build in builds.items() if isinstance(build, Build)}
         job = BuiltVariant(variant, ready, {}).job(data.specs(variant))
-        session.prepare(job, POISONS[0])
+        session.prepare(job, POISON_BYTES[0])
         return _sanitize_job(variant, job, session, settings)
     except (GpuprofError, MemoryError) as error:
         return SanitizedVariant(variant.label, error=str(error))

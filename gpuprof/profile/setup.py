@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gpuprof.device.choice import DeviceChoice, choose_arch, choose_devices, resolve_arch
@@ -30,7 +30,7 @@ from gpuprof.toolchain.tools import Toolchain
 #: Of a sweep with many wrong points, this number is named.
 SHOWN_MISTAKES = 8
 #: Emulators at once: each holds its own copy of the buffers.
-MOST_EMULATORS = 4
+MAX_EMULATORS = 4
 
 
 def cores() -> int:
@@ -89,7 +89,7 @@ class Setup:
         """
         if self.devices.kind != "emulated":
             return self.devices.names if variants else ()
-        return self.devices.names * min(variants, cores(), MOST_EMULATORS)
+        return self.devices.names * min(variants, cores(), MAX_EMULATORS)
 
     def build_support(self) -> Path | None:
         """The cubin of ``support.cu`` where a GPU needs it; raises BuildError."""
@@ -145,7 +145,9 @@ def prepare_run(experiment: Experiment, options: RunOptions) -> Setup:
         devices=devices,
         default_arch=arch.arch,
         explicit_arch=options.arch,
-        environment=environment_of(tools, devices.kind, devices.gpus, options.command),
+        environment=replace(
+            environment_of(tools, devices.kind, devices.gpus, options.command), peaks=peaks.facts if peaks else None
+        ),
         notes=notes,
         support_arch=gpu.arch if gpu else None,
         monitor=monitor,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 #: Memory-backed where there is one, so that a gigabyte of inputs costs no disk.
 _MEMORY_FOLDER = Path("/dev/shm")
 #: A folder in memory is used when this many times the experiment's bytes are free there.
-_ROOM = 4
+_FREE_FACTOR = 4
 _PREFIX = "gpuprof-run-"
 _LOCK = "owner.lock"
 
@@ -102,11 +102,11 @@ class SharedData:
 
     def exact_variant(self, variant: Variant) -> Variant | None:
         """The variant with inputs of which every sum is exact; None where there are none."""
-        from gpuprof.profile.verification.exact_inputs import LARGEST, with_small_integers
+        from gpuprof.profile.verification.exact_inputs import MAGNITUDES, with_small_integers
 
         inputs = self._inputs(variant, 0)
         nonnegative = frozenset(name for name, values in inputs.items() if values.size and values.min() >= 0)
-        for largest in LARGEST:
+        for largest in MAGNITUDES:
             exact = with_small_integers(variant, nonnegative, largest)
             if exact is None:
                 return None
@@ -267,7 +267,7 @@ def _parent_folder(expected_bytes: int) -> Path:
         free = shutil.disk_usage(_MEMORY_FOLDER).free
     except OSError:
         return Path(tempfile.gettempdir())
-    return _MEMORY_FOLDER if free > _ROOM * expected_bytes else Path(tempfile.gettempdir())
+    return _MEMORY_FOLDER if free > _FREE_FACTOR * expected_bytes else Path(tempfile.gettempdir())
 
 
 def _kept_dtype(dtype: str) -> np.dtype[Any]:

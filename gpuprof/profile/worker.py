@@ -16,7 +16,7 @@ from gpuprof.device.clocks import GpuMonitor
 from gpuprof.device.jobs import Job
 from gpuprof.device.opening import open_device
 from gpuprof.device.process import Failure, serve_connection
-from gpuprof.device.session import POISONS, Coverage, Session, StepCounters
+from gpuprof.device.session import POISON_BYTES, Coverage, Session, StepCounters
 from gpuprof.errors import DeviceMemoryError, GpuprofError, LaunchError
 from gpuprof.profile.counting import counters_of, step_counters
 from gpuprof.profile.messages import Check, Checked, Done, Drop, Load, Open, Opened, Sample, Sampled, Support
@@ -189,7 +189,7 @@ class Worker:
         return self.session.run(job)
 
     def _load(self, request: Load) -> Done:
-        self._pass(request.job, POISONS[0])
+        self._pass(request.job, POISON_BYTES[0])
         self._timed[request.job.label] = request.job
         return Done()
 
@@ -198,7 +198,7 @@ class Worker:
 
         job = self._timed[request.label]
         if not self.session.holds(job):
-            self._pass(job, POISONS[0])
+            self._pass(job, POISON_BYTES[0])
         started = time.perf_counter()
         taken = sample_job(self.session, job, request.protocol, request.count, request.batch)
         seconds = time.perf_counter() - started

@@ -99,14 +99,16 @@ def draw(heads: tuple[Head, ...], rows: tuple[Row, ...]) -> list[Column]:
     columns = []
     for head in heads:
         cells = tuple(head.text(row) for row in rows)
-        said = set(cells) - {units.NOTHING}
-        if said <= set(head.omit) and head.priority < ALWAYS:
+        texts = set(cells) - {units.NOTHING}
+        if texts <= set(head.omit) and head.priority < ALWAYS:
             continue
         alive = [cell for cell, row in zip(cells, rows, strict=True) if row.result.status in _WITH_VALUES]
-        equal = len(alive) > 1 and len(set(alive)) == 1 and len(said) == 1 and not head.wanted
-        silent = (equal or said <= set(head.hide)) and head.priority < ALWAYS
+        equal = len(alive) > 1 and len(set(alive)) == 1 and len(texts) == 1 and not head.wanted
+        silent = (equal or texts <= set(head.hide)) and head.priority < ALWAYS
         priority = 0 if silent else head.priority
-        columns.append(Column(head.short, cells, priority, head.right, head.shrink_to, "".join(said) if silent else ""))
+        columns.append(
+            Column(head.short, cells, priority, head.right, head.shrink_to, "".join(texts) if silent else "")
+        )
     return columns
 
 

@@ -148,9 +148,9 @@ def _print_reading(result: Result, counters: Counters, console: Console) -> None
         )
     for line in headlines(counters):
         console.print(Text(line))
-    said = verdict(result)
-    if said is not None:
-        console.print(Text(f"verdict: {said.text}", style="bold"))
+    found = verdict(result)
+    if found is not None:
+        console.print(Text(f"verdict: {found.text}", style="bold"))
     for why in dict.fromkeys(counters.unavailable.values()):
         console.print(Text(f"no value: {why}", style="yellow"))
 
@@ -233,9 +233,9 @@ def render_agreement(run: Run, console: Console) -> None:
             styles = {"": {"equal": "green", "differs": "red", NEAR: "yellow"}}
             print_columns(agreement_columns(compared), console, styles)
             console.print(Text(agreement_line(compared), style="red" if _is_wrong(compared) else "green"))
-        said = verdict(result) if result.ncu is not None else None
-        if said is not None and said.side:
-            console.print(Text(f"verdict: {said.text}", style="bold"))
+        judged = verdict(result) if result.ncu is not None else None
+        if judged is not None and judged.side:
+            console.print(Text(f"verdict: {judged.text}", style="bold"))
         console.print()
     console.print(Text(f"{len(found)} variants: {_tally(found)}", style="bold"))
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpuprof.errors import MissingToolError
 from gpuprof.isa.counters import InstructionCounters, Number
+from gpuprof.isa.listing import Listing
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -32,6 +33,17 @@ class Status(str, Enum):
     TIMED_OUT = "timed_out"
     UNCHECKED = "unchecked"  #: it ran, and what the reference has could not be compared
     SKIPPED = "skipped"
+
+
+@dataclass(frozen=True)
+class PeakFacts:
+    """Ceilings of the run's GPU; ``source``: ``measured`` by ``gpuprof peaks``, or of the ``datasheet``."""
+
+    gpu: str
+    fp32_gflops: float
+    tensor_gflops: float
+    dram_gbps: float
+    source: str
 
 
 @dataclass(frozen=True)
@@ -54,6 +66,7 @@ class Environment:
     temperature_c: Number | None = None
     throttle_reasons: tuple[str, ...] = ()
     command: tuple[str, ...] = ()
+    peaks: PeakFacts | None = None
     variables: Mapping[str, str] = field(default_factory=dict)  #: NVCC_APPEND_FLAGS and NVCC_PREPEND_FLAGS, where set
 
 
@@ -262,6 +275,8 @@ class Run:
     expectations: tuple[ExpectationOutcome, ...] = ()
     notes: tuple[str, ...] = ()
     columns: tuple[str, ...] = ()  #: the YAML's: which columns its table shows
+    code: Mapping[str, Listing] = field(default_factory=dict)  #: each kernel once, by ``code_sha256`` of its build
+    sources: Mapping[str, str] = field(default_factory=dict)  #: text of the files that ``code`` names, without headers
     identifier: str = ""
     schema_version: int = SCHEMA_VERSION
 
@@ -284,8 +299,8 @@ class Run:
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         yield from _display("show_run")(self, console, options)
 
-    def _repr_html_(self) -> str:
-        page: str = _display("run_page")(self)
+    def _repr_html_(self) -> str | None:
+        page: str | None = _display("run_page")(self)
         return page
 
 

@@ -17,7 +17,7 @@ from gpuprof.experiment.model import Buffer, Fill, Variant
 #: follow no pattern that a kernel's indexing could have.
 _HASH = "((i + {start}) * 2654435761 % 4294967296 // {bit} % 2)"
 #: Largest magnitudes to try: 1 to 2 where the sums stay exact, else 1.
-LARGEST = (2, 1)
+MAGNITUDES = (2, 1)
 
 
 def with_small_integers(variant: Variant, nonnegative: frozenset[str], largest: int) -> Variant | None:

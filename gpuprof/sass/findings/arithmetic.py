@@ -10,7 +10,7 @@ from gpuprof.sass.library_code import WIDE_DIVISION
 from gpuprof.sass.model import Instruction, Operand, OperandKind
 from gpuprof.sass.opcodes import kind_of
 
-_DEEPEST = 6
+_MAX_DEPTH = 6
 _MOVES = frozenset(("MOV", "UMOV", "IMAD", "R2UR", "HFMA2", "CS2R"))
 _WIDER = ("F2F", "I2F")
 
@@ -98,7 +98,7 @@ def _follow(case: Case, index: int, chain: set[int], depth: int) -> tuple[bool, 
             continue
         for site in case.flow.definitions(index, register).sites:
             instruction = case.code(site)
-            if site in chain or case.library.holds(site) or depth > _DEEPEST:
+            if site in chain or case.library.holds(site) or depth > _MAX_DEPTH:
                 continue
             if instruction.opcode in _WIDER and "F64" in instruction.modifiers[:1] and case.loop_number(site) == loop:
                 chain.add(site)
