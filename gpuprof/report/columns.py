@@ -66,6 +66,7 @@ class Head:
     omit: tuple[str, ...] = ()
     key: str = ""  #: the name for ``--columns`` where it is not the title's words
     wanted: bool = False  #: somebody asked for it
+    beside: str = ""  #: the name of the column that it follows where that is shown
 
     @property
     def name(self) -> str:
@@ -235,6 +236,18 @@ SASS: tuple[Head, ...] = (
     Head("FFMA share hot loop", "FFMA in\nhot loop", 95, value_text("ffma_share_hot_loop")),
     Head("shared loads per FFMA", "LDS\n/FFMA", 95, value_text("shared_loads_per_ffma")),
     Head("predicated share", "pred-\nicated", 94, value_text("predicated_share")),
+)
+
+#: No table has these by itself.
+ON_REQUEST: tuple[Head, ...] = (
+    Head(
+        "time over baseline",
+        "time\n/base",
+        90,
+        value_text("time_over_baseline"),
+        key="time_over_baseline",
+        beside="speedup",
+    ),
 )
 
 BUILT: tuple[Head, ...] = (VARIANT, STATUS, REGISTERS, SPILLS, STACK, SHARED, OCCUPANCY)

@@ -12,6 +12,7 @@ from gpuprof.report.columns import (
     COUNTED,
     COUNTED_BESIDE_TIMES,
     DEVICE,
+    ON_REQUEST,
     SASS,
     STATUS_STYLES,
     TIMED,
@@ -44,7 +45,7 @@ SHOWN_FASTEST = 3
 SHOWN_FAILURES = 10
 
 
-ALL_HEADS = (*TIMED, *COUNTED, *SASS, DEVICE)
+ALL_HEADS = (*TIMED, *COUNTED, *SASS, *ON_REQUEST, DEVICE)
 
 
 def render_run(

@@ -24,6 +24,7 @@ def integer_division(case: Case) -> Iterator[Found]:
             yield Found(
                 "integer division", 65 + 10 * loop.depth, reciprocals, "integer divisions or remainders",
                 "make the divisor a power of two or a constant, or count instead of dividing",
+                single="integer division or remainder",
             )  # fmt: skip
 
 
@@ -72,6 +73,7 @@ def double_literals(case: Case) -> Iterator[Found]:
         yield Found(
             "fp64", 72 if number else 26, hits, "FP64 instructions on single-precision values, by a double literal",
             "write constants as 0.1f, and call the float functions (sqrtf, expf)",
+            single="FP64 instruction on single-precision values, by a double literal",
         )  # fmt: skip
 
 

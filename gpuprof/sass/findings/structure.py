@@ -23,6 +23,7 @@ def barriers(case: Case) -> Iterator[Found]:
             yield Found(
                 "barrier", 38 + 10 * loop.depth, hits, f"block barriers for {math} FFMA per iteration",
                 "give each barrier more work: a deeper tile, or more results per thread",
+                single=f"block barrier for {math} FFMA per iteration",
             )  # fmt: skip
 
 
