@@ -217,6 +217,10 @@ class Device(Protocol):
         """Whether a fault made the device unusable for this process."""
         ...
 
+    def address_of(self, pointer: Pointer) -> int:
+        """The address by which kernels reach it."""
+        ...
+
     def allocate(self, nbytes: int) -> Handle:
         """Device memory of ``nbytes``; raises DeviceMemoryError with what was asked for and what is free."""
         ...

@@ -241,6 +241,9 @@ class GpuDevice:
                 return start + int(changed[-1] if start < 0 else changed[0])
         return None
 
+    def address_of(self, pointer: Pointer) -> int:
+        return self._address(pointer.handle) + pointer.offset_bytes
+
     def _address(self, handle: Handle) -> int:
         return self._allocations[handle.identifier].address
 
@@ -361,7 +364,7 @@ class GpuDevice:
             return ctypes.c_void_p(self._address(value.handle) + value.offset_bytes)
         try:
             return np.ctypeslib.as_ctypes_type(np.dtype(value.dtype))(value.value)
-        except NotImplementedError:
+        except (NotImplementedError, TypeError):
             raise LaunchError(f"a host function cannot take a {value.dtype} by value; give it a float32") from None
 
     def synchronize(self) -> None:

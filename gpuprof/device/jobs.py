@@ -19,6 +19,14 @@ TimingProtocol = Literal["cold", "warm"]
 
 
 @dataclass(frozen=True)
+class BufferReference:
+    """An argument that is the address of a buffer."""
+
+    buffer: str
+    offset_bytes: int = 0
+
+
+@dataclass(frozen=True)
 class BufferSpec:
     """One array in device memory. ``file`` is a ``.npy`` with its first content, None: poisoned before each pass."""
 
@@ -31,19 +39,18 @@ class BufferSpec:
     scratch: bool = False
     order: ElementOrder = "kept"
     count: str | None = None
+    element: str = ""  #: the YAML's dtype where memory holds words of another (``experiment.element_types``)
+    pointers: tuple[BufferReference | None, ...] = ()  #: an array of addresses: what each points to
+
+    @property
+    def holds_something(self) -> bool:
+        """Has it a content before the first launch?"""
+        return self.file is not None or bool(self.pointers)
 
     @property
     def is_input(self) -> bool:
         """Must the kernel leave it as it was?"""
         return not (self.output or self.scratch)
-
-
-@dataclass(frozen=True)
-class BufferReference:
-    """An argument that is the address of a buffer."""
-
-    buffer: str
-    offset_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -135,12 +142,15 @@ def job_from_json(data: Mapping[str, Any]) -> Job:
 def _buffer_to_json(spec: BufferSpec) -> dict[str, Any]:
     fields = dict(vars(spec))
     fields["file"] = None if spec.file is None else str(spec.file)
+    fields["pointers"] = [None if each is None else vars(each) for each in spec.pointers]
     return fields
 
 
 def _buffer_from_json(data: Mapping[str, Any]) -> BufferSpec:
     file = data["file"]
-    return BufferSpec(**{**data, "shape": tuple(data["shape"]), "file": None if file is None else Path(file)})
+    pointers = tuple(None if each is None else BufferReference(**each) for each in data.get("pointers", ()))
+    own = {"shape": tuple(data["shape"]), "file": None if file is None else Path(file), "pointers": pointers}
+    return BufferSpec(**{**data, **own})
 
 
 def _argument_to_json(argument: BufferReference | HostScalar | bytes) -> dict[str, Any]:

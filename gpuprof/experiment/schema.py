@@ -11,21 +11,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
+from gpuprof.experiment.element_types import DTYPES
+
 NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
-DTYPES = (
-    "float16",
-    "float32",
-    "float64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "bool",
-)
 
 
 def describe(value: object) -> str:
@@ -122,7 +110,17 @@ def _by_kind(value: Any) -> str:
 
 
 def _dtype(value: Any) -> Any:
-    usual = {"float": "float32", "double": "float64", "half": "float16", "int": "int32", "unsigned": "uint32"}
+    usual = {
+        "float": "float32",
+        "double": "float64",
+        "half": "float16",
+        "int": "int32",
+        "unsigned": "uint32",
+        "bf16": "bfloat16",
+        "float8_e4m3fn": "float8_e4m3",
+        "fp8_e4m3": "float8_e4m3",
+        "fp8_e5m2": "float8_e5m2",
+    }
     if value in DTYPES:
         return value
     near = difflib.get_close_matches(str(value), DTYPES, n=1)
@@ -209,7 +207,40 @@ _MAPPING_OR_PLAIN = Discriminator(lambda value: "mapping" if isinstance(value, d
 Argument = Annotated[
     Annotated[ArgumentModel, Tag("mapping")] | Annotated[_PlainArgument, Tag("plain")], _MAPPING_OR_PLAIN
 ]
-FillValue = Annotated[Annotated[RandomFill, Tag("mapping")] | Annotated[_PlainFill, Tag("plain")], _MAPPING_OR_PLAIN]
+
+
+class PointerFill(Model):
+    """The address of a buffer, in a buffer of `pointer`: as the whole fill, `offset` may read the flat index `i`."""
+
+    buffer: str = Field(description="the buffer that is pointed to")
+    offset: Expr = Field(0, description="elements to add to the address")
+
+
+def _fill_item(value: Any) -> Any:
+    if isinstance(value, bool) or (value is not None and not isinstance(value, (int, float, str))):
+        raise _must_be("a number, an expression, or of pointers a buffer, null or {buffer: ..., offset: ...}", value)
+    return value
+
+
+_PlainFillItem = Annotated[
+    Any, BeforeValidator(_fill_item), WithJsonSchema({"type": ["string", "integer", "number", "null"]})
+]
+_FillItem = Annotated[
+    Annotated[PointerFill, Tag("mapping")] | Annotated[_PlainFillItem, Tag("plain")], _MAPPING_OR_PLAIN
+]
+
+
+def _fill_kind(value: Any) -> str:
+    return "pointer" if isinstance(value, dict) and "buffer" in value else _by_kind(value)
+
+
+FillValue = Annotated[
+    Annotated[RandomFill, Tag("mapping")]
+    | Annotated[PointerFill, Tag("pointer")]
+    | Annotated[list[_FillItem], Tag("list")]
+    | Annotated[_PlainFill, Tag("plain")],
+    Discriminator(_fill_kind),
+]
 
 
 class UnorderedModel(Model):
@@ -233,11 +264,12 @@ UnorderedValue = Annotated[
 class BufferModel(Model):
     """One array in device memory."""
 
-    dtype: Dtype = Field(description="the element type, by its numpy name")
+    dtype: Dtype = Field(description="the element type: float32, int32, bfloat16, complex64, int4 ...")
     shape: Shape = Field(description="the extents, expressions over sizes and parameters; the last varies fastest")
     fill: FillValue | None = Field(
         None,
-        description="an expression in the flat index `i`, a number, `random`, `{random: ...}` or a .npy file",
+        description="an expression in the flat index `i`, a number, a list of every element, `random`, "
+        "`{random: ...}`, a .npy file, or of a `pointer` the buffers that it points to",
         validate_default=False,
     )
     output: bool = Field(False, description="the kernel writes it, and it is checked; without `fill` it is poisoned")
@@ -252,10 +284,11 @@ class BufferModel(Model):
 class SymbolModel(Model):
     """What a `__constant__` or `__device__` variable of the source holds before each checked pass."""
 
-    dtype: Dtype = Field(description="the element type, by its numpy name")
+    dtype: Dtype = Field(description="the element type: float32, int32, bfloat16, complex64, int4 ...")
     shape: Shape = Field(description="the extents, expressions over sizes and parameters; the size is the variable's")
     fill: FillValue = Field(
-        description="an expression in the flat index `i`, a number, `random`, `{random: ...}` or a .npy file"
+        description="an expression in the flat index `i`, a number, a list of every element, `random`, "
+        "`{random: ...}` or a .npy file"
     )
 
 

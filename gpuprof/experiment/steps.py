@@ -9,14 +9,13 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gpuprof.errors import UnreadableFileError, UsageError
 from gpuprof.experiment import limits
 from gpuprof.experiment.arguments import scalar_argument
 from gpuprof.experiment.bundled import find_source
-from gpuprof.experiment.collect import Collector, Skip
+from gpuprof.experiment.collect import BRACES, Collector, Skip, filled, number_text
 from gpuprof.experiment.document import Path_
+from gpuprof.experiment.element_types import nbytes_of
 from gpuprof.experiment.expressions import nearest
 from gpuprof.experiment.model import (
     Argument,
@@ -44,7 +43,6 @@ _KINDS: dict[str, tuple[tuple[str, ...], set[str]]] = {
     "host": (("source",), {"libraries", "args"}),
     "fill": ((), {"byte"}),
 }
-_BRACES = re.compile(r"\{([^{}]*)\}")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -204,11 +202,7 @@ class StepBuilder:
 
     def _text(self, path: Path_, text: str) -> str:
         """The text with every ``{expression}`` replaced by its value."""
-
-        def value(match: re.Match[str]) -> str:
-            return number_text(self.collector.evaluate(path, match[1], self.point.scope, self.hints))
-
-        return _BRACES.sub(value, text)
+        return filled(self.collector, path, text, self.point.scope, self.hints)
 
     def texts(self, path: Path_, texts: list[str]) -> tuple[str, ...]:
         """Flags and the like, with their ``{NAME}`` replaced."""
@@ -222,7 +216,7 @@ class StepBuilder:
         A parameter that appears as ``{NAME}`` in ``kernel`` is usually a template parameter of that very name in the
         source, which a macro would turn into ``template <int 16>``.
         """
-        in_template = set(_NAME.findall(" ".join(_BRACES.findall(function))))
+        in_template = set(_NAME.findall(" ".join(BRACES.findall(function))))
         return {name: number_text(value) for name, value in self.point.parameters.items() if name not in in_template}
 
     def _launch(self, path: Path_, step: StepModel) -> tuple[Dim3, Dim3, int]:
@@ -327,7 +321,7 @@ class StepBuilder:
             message = f"is {offset}; {buffer.name} has {buffer.elements} elements"
             self.collector.add((*path, "offset"), message)
             raise Skip
-        return BufferArgument(buffer.name, offset * np.dtype(buffer.dtype).itemsize)
+        return BufferArgument(buffer.name, nbytes_of(buffer.dtype, offset))
 
 
 def _given(step: StepModel) -> set[str]:
@@ -339,11 +333,6 @@ def _names(what: str, product: str, extents: Dim3 | None) -> dict[str, Value]:
     if extents is None:
         return {}
     return {**{f"{what}_{axis}": extent for axis, extent in zip("xyz", extents, strict=True)}, product: prod(extents)}
-
-
-def number_text(value: Value) -> str:
-    """A value as it reaches nvcc: an integer, a float as Python prints it, or text."""
-    return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def distinct_names(steps: Sequence[Step]) -> tuple[Step, ...]:

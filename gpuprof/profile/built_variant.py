@@ -7,8 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import numpy as np
-
 from gpuprof.arch.launch_limits import KernelResources, launch_problem
 from gpuprof.device.jobs import BufferReference, BufferSpec, Call, FillCall, HostCall, HostScalar, Job, KernelCall
 from gpuprof.errors import ArgumentMismatchError
@@ -23,7 +21,7 @@ from gpuprof.experiment.model import (
     ScalarArgument,
     Variant,
 )
-from gpuprof.profile.shared_arrays import input_key
+from gpuprof.profile.shared_arrays import input_key, outside_state
 from gpuprof.toolchain.device_variables import device_variables, find_variable
 from gpuprof.toolchain.model import Build, BuildRequest, Resources
 from gpuprof.toolchain.parameter_types import parameter_types
@@ -87,7 +85,7 @@ class BuiltVariant:
             found = [find_variable(build.cubin, name) for build in self.builds.values()]
             sizes = {variable.nbytes for variable in found if variable is not None}
             buffer = self.variant.buffers[name]
-            given = buffer.elements * np.dtype(buffer.dtype).itemsize
+            given = buffer.nbytes
             if not sizes:
                 known = sorted({each.name for build in self.builds.values() for each in device_variables(build.cubin)})
                 has = f"it has {', '.join(known)}" if known else "it has none"
@@ -182,6 +180,7 @@ def fingerprint(built: BuiltVariant, device_key: str, settings: Sequence[object]
     parts += [
         sorted(variant.reference.expressions.items()),
         sorted(variant.reference.where.items()),
+        *outside_state(variant),
         variant.reference.variant,
         variant.tolerance,
     ]

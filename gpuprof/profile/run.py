@@ -83,7 +83,9 @@ def run_prepared(
     for note in setup.notes:
         observer.note(note)
     chosen = with_references(experiment, select_all(experiment.variants, options.variants))
-    data = SharedData(max((shared_bytes(variant) for variant in chosen), default=0) * options.seeds)
+    data = SharedData(
+        max((shared_bytes(variant) for variant in chosen), default=0) * options.seeds, allow_python=options.allow_python
+    )
     try:
         uuids = [gpu.uuid for gpu in setup.devices.gpus if gpu.uuid] if options.lock else []
         with GpuLocks(uuids, observer.note), Interrupts() as interrupts:

@@ -186,7 +186,7 @@ def _request(session: Session, job: Job, call: KernelCall) -> LaunchRequest:
         found = arena.region_at(place)
         if found is not None:
             regions[spec.name] = found
-    unset = tuple(regions[spec.name] for spec in job.buffers if spec.file is None and spec.name in regions)
+    unset = tuple(regions[spec.name] for spec in job.buffers if not spec.holds_something and spec.name in regions)
     floats = tuple(regions[spec.name] for spec in job.buffers if spec.dtype == "float32" and spec.name in regions)
     return LaunchRequest(image, arena, call.grid, call.block, parameters, call.shared_bytes, unset=unset, floats=floats)
 

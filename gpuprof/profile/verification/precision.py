@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from gpuprof.sass.model import Instruction
 
 #: Significant bits of the formats; half a unit in the last place is ``2**-bits`` of a value.
-BITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
+BITS = {"float8_e5m2": 3, "float8_e4m3fn": 4, "bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
 
 _HALF = frozenset(("HFMA2", "HADD2", "HMUL2", "HADD2_32I", "HFMA2_32I", "HMUL2_32I", "HMNMX2"))
 _SINGLE = frozenset(("FFMA", "FADD", "FMUL", "FFMA32I", "FADD32I", "FMUL32I", "FFMA2", "FADD2", "FMUL2"))
