@@ -267,7 +267,8 @@ def _library_not_found(failure: Failure) -> str:
     if not names:
         return ""
     listed = ", ".join(f"lib{name}" for name in names)
-    return f"{failure.source}: the linker found no {listed}: give a toolkit that has it with --cuda-home, or -L to its folder"
+    advice = "give a toolkit that has it with --cuda-home, or -L to its folder"
+    return f"{failure.source}: the linker found no {listed}: {advice}"
 
 
 def _killed(failure: Failure) -> str:
