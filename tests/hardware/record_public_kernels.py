@@ -1,4 +1,4 @@
-"""Run the public-style kernels on a GPU with both driver packages: ``python -m tests.hardware.record_public_kernels DIR``.
+"""Run the public-style kernels on a GPU with both drivers: ``python -m tests.hardware.record_public_kernels DIR``.
 
 Needs a GPU, nvcc and at least one of pycuda and cuda-bindings. Every experiment of tests/public_kernels runs once per
 driver with three launches a variant; DIR/public_kernels.json has, per driver and experiment, every variant's status,
