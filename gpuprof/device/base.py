@@ -73,6 +73,7 @@ class Launch:
     poison: int = 0xFF
     unset: tuple[Handle, ...] | None = None  #: buffers of which reads before any store are looked for, where possible
     outputs: tuple[Handle, ...] = ()  #: buffers whose coverage by a sample of blocks is of interest
+    offsets: tuple[int, ...] = ()  #: of the arguments in the parameter space; empty: each aligned to its size
     reorders: bool = False  #: look whether the result depends on the order of warps, where the device can
 
     @property

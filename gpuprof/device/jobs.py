@@ -27,6 +27,14 @@ class BufferReference:
 
 
 @dataclass(frozen=True)
+class PackedArgument:
+    """A struct by value: its bytes, and (offset in bytes, the address that is put there)."""
+
+    data: bytes
+    pointers: tuple[tuple[int, BufferReference], ...]
+
+
+@dataclass(frozen=True)
 class BufferSpec:
     """One array in device memory. ``file`` is a ``.npy`` with its first content, None: poisoned before each pass."""
 
@@ -71,10 +79,11 @@ class KernelCall:
     grid: Dim3
     block: Dim3
     shared_bytes: int
-    arguments: tuple[BufferReference | bytes, ...]
+    arguments: tuple[BufferReference | PackedArgument | bytes, ...]
     timed: bool = True
     once: bool = False
     symbols: tuple[tuple[str, str], ...] = ()  #: (mangled variable, the buffer with its content)
+    offsets: tuple[int, ...] = ()  #: where each argument is in the parameter space; empty: each aligned to its size
 
 
 @dataclass(frozen=True)
@@ -153,15 +162,21 @@ def _buffer_from_json(data: Mapping[str, Any]) -> BufferSpec:
     return BufferSpec(**{**data, **own})
 
 
-def _argument_to_json(argument: BufferReference | HostScalar | bytes) -> dict[str, Any]:
+def _argument_to_json(argument: BufferReference | HostScalar | PackedArgument | bytes) -> dict[str, Any]:
     if isinstance(argument, bytes):
         return {"bytes": argument.hex()}
+    if isinstance(argument, PackedArgument):
+        pointers = [[offset, vars(reference)] for offset, reference in argument.pointers]
+        return {"packed": argument.data.hex(), "pointers": pointers}
     return dict(vars(argument))
 
 
-def _argument_from_json(data: Mapping[str, Any]) -> BufferReference | HostScalar | bytes:
+def _argument_from_json(data: Mapping[str, Any]) -> BufferReference | HostScalar | PackedArgument | bytes:
     if "bytes" in data:
         return bytes.fromhex(data["bytes"])
+    if "packed" in data:
+        pointers = tuple((offset, BufferReference(**reference)) for offset, reference in data["pointers"])
+        return PackedArgument(bytes.fromhex(data["packed"]), pointers)
     return BufferReference(**data) if "buffer" in data else HostScalar(**data)
 
 
@@ -181,7 +196,7 @@ def _call_to_json(call: Call) -> dict[str, Any]:
 def _call_from_json(data: Mapping[str, Any]) -> Call:
     fields = {key: value for key, value in data.items() if key != "kind"}
     fields.update({key: Path(fields[key]) for key in _PATHS if key in fields})
-    fields.update({key: tuple(fields[key]) for key in ("grid", "block") if key in fields})
+    fields.update({key: tuple(fields[key]) for key in ("grid", "block", "offsets") if key in fields})
     if "symbols" in fields:
         fields["symbols"] = tuple((symbol, buffer) for symbol, buffer in fields["symbols"])
     if "arguments" in fields:

@@ -14,7 +14,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpuprof.device.base import Clock, ComparedMemory, Device, Handle, Launch, LaunchCounters, Pointer
-from gpuprof.device.jobs import BufferReference, BufferSpec, Call, FillCall, HostCall, HostScalar, Job, KernelCall
+from gpuprof.device.jobs import (
+    BufferReference,
+    BufferSpec,
+    Call,
+    FillCall,
+    HostCall,
+    HostScalar,
+    Job,
+    KernelCall,
+    PackedArgument,
+)
 from gpuprof.device.restoring import FirstContents, keep_first_contents
 from gpuprof.errors import CodeLocation, DeviceMemoryError, LaunchError
 
@@ -178,9 +188,7 @@ class Session:
 
     def launch_of(self, job: Job, call: KernelCall) -> Launch:
         """The launch with addresses in place of buffer names."""
-        arguments = tuple(
-            argument if isinstance(argument, bytes) else self.pointer(job, argument) for argument in call.arguments
-        )
+        arguments = tuple(self._launch_argument(job, argument) for argument in call.arguments)
         whole = call is not job.calls[-1]
         outputs = () if whole else tuple(self.address(job, spec.name) for spec in job.buffers if spec.output)
         return Launch(
@@ -193,9 +201,20 @@ class Session:
             whole=whole,
             poison=self._poison,
             outputs=outputs,
+            offsets=call.offsets,
             unset=self._unset(job) if self._finds_unset else None,
             reorders=self._poison == POISON_BYTES[0] and not self._finds_unset,
         )
+
+    def _launch_argument(self, job: Job, argument: BufferReference | PackedArgument | bytes) -> Pointer | bytes:
+        if isinstance(argument, BufferReference):
+            return self.pointer(job, argument)
+        if isinstance(argument, bytes):
+            return argument
+        data = bytearray(argument.data)
+        for offset, reference in argument.pointers:
+            data[offset : offset + 8] = self.device.address_of(self.pointer(job, reference)).to_bytes(8, "little")
+        return bytes(data)
 
     def unset_reads(self, job: Job, poison: int) -> tuple[str, ...]:
         """One more pass over the steps: ``hist: read before it was written (hist.cu:7)``, of buffers with no content.

@@ -22,9 +22,11 @@ from gpuprof.experiment.model import (
     BufferArgument,
     HostStep,
     KernelStep,
+    MembersArgument,
     NullArgument,
     Number,
     ScalarArgument,
+    StructArgument,
     Variant,
     ZeroArgument,
 )
@@ -69,6 +71,8 @@ def argument_bytes(argument: Argument) -> int:
     """What the argument takes in the parameter space."""
     if isinstance(argument, ZeroArgument):
         return argument.nbytes
+    if isinstance(argument, StructArgument):
+        return len(argument.data)
     return bits_of(argument.dtype) // 8 if isinstance(argument, ScalarArgument) else POINTER_BYTES
 
 
@@ -105,6 +109,9 @@ def fitted(argument: Argument, wanted: ParameterType | None) -> Argument:
 
 def type_mistake(variant: Variant, argument: Argument, wanted: ParameterType | None) -> str | None:
     """What is wrong with an argument's type, in both types' words; None where it fits or nothing is known."""
+    if isinstance(argument, (StructArgument, MembersArgument)):
+        single = wanted is not None and (wanted.is_pointer or wanted.scalar is not None)
+        return f"a list of members, and the kernel's parameter is {wanted.name}" if single and wanted else None
     if wanted is None or isinstance(argument, ZeroArgument):
         return None
     if isinstance(argument, NullArgument):
@@ -200,6 +207,10 @@ def _shown(argument: Argument) -> str:
         return argument.buffer
     if isinstance(argument, ScalarArgument):
         return str(argument.value)
+    if isinstance(argument, StructArgument):
+        return argument.type_name
+    if isinstance(argument, MembersArgument):
+        return "members"
     return "null" if isinstance(argument, NullArgument) else f"zeros: {argument.nbytes}"
 
 
@@ -207,7 +218,9 @@ def _hint(argument: Argument, size: int) -> str:
     """The repair: another dtype, or the other kind of argument."""
     if isinstance(argument, ZeroArgument):
         return f": write {{zeros: {size}}}"
-    struct = f": a struct can only be passed with all bytes zero, as {{zeros: {size}}}"
+    if isinstance(argument, (StructArgument, MembersArgument)):
+        return ""
+    struct = f": a struct or vector is a list of its members, as [1, 2.0], or {{zeros: {size}}}"
     if not isinstance(argument, ScalarArgument):
         return ": it takes a value there, not a pointer" if size < POINTER_BYTES else struct
     if size not in _WIDER:

@@ -102,7 +102,39 @@ class ZeroArgument:
     nbytes: int
 
 
-Argument = BufferArgument | ScalarArgument | NullArgument | ZeroArgument
+@dataclass(frozen=True)
+class NamedMembers:
+    """Members of a struct by name."""
+
+    entries: tuple[tuple[str, MemberValue], ...]
+
+    @property
+    def mapping(self) -> dict[str, MemberValue]:
+        """By name."""
+        return dict(self.entries)
+
+
+#: A member: a number (a ScalarArgument where the YAML says its type), an address, null, or members in turn.
+MemberValue = Number | ScalarArgument | BufferArgument | None | tuple["MemberValue", ...] | NamedMembers
+
+
+@dataclass(frozen=True)
+class MembersArgument:
+    """A vector or struct passed by value, by its members; its layout is known once the kernel is built."""
+
+    members: MemberValue
+
+
+@dataclass(frozen=True)
+class StructArgument:
+    """The bytes of a struct as the compiler laid it out; ``pointers`` are (offset in bytes, what is there)."""
+
+    data: bytes
+    pointers: tuple[tuple[int, BufferArgument], ...] = ()
+    type_name: str = "struct"
+
+
+Argument = BufferArgument | ScalarArgument | NullArgument | ZeroArgument | MembersArgument | StructArgument
 
 
 @dataclass(frozen=True)

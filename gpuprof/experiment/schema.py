@@ -87,7 +87,15 @@ def _columns(value: Any) -> Any:
 
 def _argument(value: Any) -> Any:
     if value is not None and not isinstance(value, (int, float, str)):
-        raise _must_be("a buffer, a size, a parameter, a number, null, or {value: ..., dtype: ...}", value)
+        raise _must_be(
+            "a buffer, a size, a parameter, a number, null, a list of members, or {value: ..., dtype: ...}", value
+        )
+    return value
+
+
+def _members(value: Any) -> Any:
+    if not isinstance(value, (list, dict)) or not value:
+        raise _must_be("a list of members, or a mapping of them by name", value)
     return value
 
 
@@ -156,6 +164,7 @@ Shape = Annotated[Any, BeforeValidator(_shape), WithJsonSchema(_or_list(["intege
 Columns = Annotated[Any, BeforeValidator(_columns), WithJsonSchema(_STRINGS_SCHEMA)]
 Words = Annotated[Any, BeforeValidator(_words), WithJsonSchema(_STRINGS_SCHEMA)]
 Dtype = Annotated[Any, BeforeValidator(_dtype), WithJsonSchema({"enum": list(DTYPES)})]
+MembersValue = Annotated[Any, BeforeValidator(_members), WithJsonSchema({"type": ["array", "object"]})]
 Arch = Annotated[Any, BeforeValidator(_arch), WithJsonSchema({"type": ["string", "number"]})]
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 Label = Annotated[str, Field(pattern=r"^[^\s/=]([^/=\n]*[^\s/=])?$")]
@@ -177,8 +186,8 @@ class RandomFill(Model):
 
 
 class ArgumentModel(Model):
-    """An argument that says its type (`value`, `dtype`), an address inside a buffer (`buffer`, `offset`), or a struct
-    without content (`zeros`). `null` is a null pointer.
+    """An argument that says its type (`value`, `dtype`), an address inside a buffer (`buffer`, `offset`), a vector or
+    struct by value (`members`; a plain list is the same), or one without content (`zeros`). `null` is a null pointer.
     """
 
     value: Expr = Field(None, description="a number or an expression", validate_default=False)
@@ -189,10 +198,18 @@ class ArgumentModel(Model):
         None, description="a struct of this number of bytes, all zero; an empty struct has 1"
     )
 
+    members: MembersValue = Field(
+        None,
+        description="a struct's members: a list in their order, or a mapping by name; structs and arrays inside are "
+        "lists or mappings again, pointers are buffers or null",
+        validate_default=False,
+    )
+
     @model_validator(mode="after")
     def _one_kind(self) -> ArgumentModel:
-        if sum(given is not None for given in (self.value, self.buffer, self.zeros)) != 1:
-            raise PydanticCustomError("expected", "expected one of `value` (with `dtype`), `buffer` and `zeros`")
+        if sum(given is not None for given in (self.value, self.buffer, self.zeros, self.members)) != 1:
+            message = "expected one of `value` (with `dtype`), `buffer`, `members` and `zeros`"
+            raise PydanticCustomError("expected", message)
         if self.value is not None and self.dtype is None:
             raise PydanticCustomError("expected", "expected a `dtype` beside `value`")
         return self
@@ -204,8 +221,12 @@ _PlainArgument = Annotated[
 ]
 _PlainFill = Annotated[Any, BeforeValidator(_fill), _PLAIN_SCHEMA]
 _MAPPING_OR_PLAIN = Discriminator(lambda value: "mapping" if isinstance(value, dict) else "plain")
+_ListedMembers = Annotated[Any, BeforeValidator(_members), WithJsonSchema({"type": "array"})]
 Argument = Annotated[
-    Annotated[ArgumentModel, Tag("mapping")] | Annotated[_PlainArgument, Tag("plain")], _MAPPING_OR_PLAIN
+    Annotated[ArgumentModel, Tag("mapping")]
+    | Annotated[_ListedMembers, Tag("list")]
+    | Annotated[_PlainArgument, Tag("plain")],
+    Discriminator(_by_kind),
 ]
 
 
