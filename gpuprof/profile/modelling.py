@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from gpuprof.device.emulated import EmulatedDevice
 from gpuprof.device.jobs import HostCall, Job, KernelCall
-from gpuprof.device.session import POISONS, Session
+from gpuprof.device.session import POISON_BYTES, Session
 from gpuprof.errors import BuildError, GpuprofError, ModelError
 from gpuprof.experiment.model import Experiment, KernelStep, Variant
-from gpuprof.profile.built_variant import BuiltVariant, build_request
+from gpuprof.profile.built_variant import BuiltVariant, build_request, layouts_for
 from gpuprof.profile.shared_arrays import SharedData, shared_bytes
 from gpuprof.toolchain import find_tools
 from gpuprof.toolchain.build import Builder
@@ -65,7 +65,8 @@ def trace_variants(
         for step in variant.steps
         if isinstance(step, KernelStep)
     ]
-    outcomes = Builder(tools).build_all([request for _, _, request in requests])
+    builder = Builder(tools)
+    outcomes = builder.build_all([request for _, _, request in requests])
     builds: dict[str, dict[str, Build | BuildError]] = {}
     for (variant, step, _), outcome in zip(requests, outcomes, strict=True):
         builds.setdefault(variant.label, {})[step.name] = outcome
@@ -76,14 +77,19 @@ def trace_variants(
             started(variant.label)
             own = builds.get(variant.label, {})
             ready = {name: build for name, build in own.items() if isinstance(build, Build)}
-            yield variant, _trace(variant, own, session, data, gpu), ready
+            yield variant, _trace(variant, own, session, data, gpu, builder), ready
     finally:
         session.close()
         data.close()
 
 
 def _trace(
-    variant: Variant, builds: dict[str, Build | BuildError], session: Session, data: SharedData, gpu: GpuConstants
+    variant: Variant,
+    builds: dict[str, Build | BuildError],
+    session: Session,
+    data: SharedData,
+    gpu: GpuConstants,
+    builder: Builder,
 ) -> Traced:
     failed = next((build for build in builds.values() if isinstance(build, BuildError)), None)
     if failed is not None:
@@ -92,9 +98,11 @@ def _trace(
         return ModelError("it calls a host library")
     ready = {name: build for name, build in builds.items() if isinstance(build, Build)}
     try:
-        job = BuiltVariant(variant, ready, {}).job(data.specs(variant))
+        steps = (step for step in variant.steps if isinstance(step, KernelStep))
+        layouts = {step.name: found for step in steps if (found := layouts_for(builder, step, ready[step.name]))}
+        job = BuiltVariant(variant, ready, {}, layouts).job(data.specs(variant))
         session.keep_only([job])
-        session.prepare(job, POISONS[0])
+        session.prepare(job, POISON_BYTES[0])
         return trace_job(session, job, gpu)
     except (GpuprofError, MemoryError) as error:
         return error if isinstance(error, GpuprofError) else ModelError("the host ran out of memory")
