@@ -10,7 +10,7 @@ import numpy as np
 
 from gpuprof.arch import facts as arch_facts
 from gpuprof.arch.occupancy import next_carveout, occupancy
-from gpuprof.emulator.trace import BlockTracer
+from gpuprof.emulator.tracing import BlockTracer
 from gpuprof.errors import ModelError
 from gpuprof.isa.machine import WARP_LANES, Dim3
 from gpuprof.model.code_table import check_code, code_table
