@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gpuprof.arch.gpu_constants import DEFAULT_GPU
 from gpuprof.cli.export_options import columns_option, sort_option
 from gpuprof.cli.ncu_options import NcuFlags, ncu_options, ncu_options_of
 from gpuprof.cli.option_groups import GroupedCommand, field_options, field_values, heading, read_flags
@@ -47,6 +48,7 @@ class RunFlags:
     history: str | None
     emulate_budget: str | None
     engine: str | None
+    predict: str | None
 
     @property
     def targets(self) -> dict[str, str | None]:
@@ -94,6 +96,13 @@ def choose_driver_package(context: click.Context, parameter: click.Parameter, na
 @field_options(TimingOptions, title="Timing")
 @click.option("--no-lock", is_flag=True, help="Time although another gpuprof run is using the GPU.")
 @click.option("--no-overlap", is_flag=True, help="Time only after all builds have ended.")
+@click.option(
+    "--predict",
+    is_flag=False,
+    flag_value=DEFAULT_GPU,
+    metavar="[GPU]",
+    help="Model the times on a GPU that is not here, from the emulator: h200, or a file of constants.",
+)
 @heading("Checks")
 @field_options(RunOptions, title="Checks")
 @click.option("--check", is_flag=True, help="Exit with 1 when an expectation of the YAML does not hold.")
@@ -185,9 +194,12 @@ def _options(flags: RunFlags, settings: Mapping[type, Mapping[str, Any]], *, ncu
         **settings[TimingOptions],
     )
     json_file = flags.json_file
+    arch, devices = flags.arch, flags.device
+    if flags.predict is not None:
+        arch, devices = _for_prediction(flags)
     return RunOptions(
-        arch=parse_arch(flags.arch) if flags.arch else None,
-        devices=parse_devices(flags.device) if flags.device else (),
+        arch=parse_arch(arch) if arch else None,
+        devices=parse_devices(devices) if devices else (),
         timing=timing,
         overlap=not flags.no_overlap,
         lock=not flags.no_lock,
@@ -196,10 +208,26 @@ def _options(flags: RunFlags, settings: Mapping[type, Mapping[str, Any]], *, ncu
         emulate_budget=parse_budget(flags.emulate_budget),
         compiled_budget=COMPILED_BUDGET if flags.emulate_budget is None else parse_budget(flags.emulate_budget),
         engine=flags.engine,
+        predict=flags.predict,
         ncu=ncu,
         command=("gpuprof", *sys.argv[1:]),
         **settings[RunOptions],
     )
+
+
+def _for_prediction(flags: RunFlags) -> tuple[str, str]:
+    """(architecture, device) of a run with modelled times; raises UsageError for flags that do not go with it."""
+    from gpuprof.arch.gpu_constants import gpu_constants
+    from gpuprof.errors import UsageError
+
+    gpu = gpu_constants(flags.predict or DEFAULT_GPU)
+    if flags.device not in (None, "emulated"):
+        raise UsageError(f"--predict models times from the emulator, and --device is {flags.device}: leave one out")
+    if flags.warm:
+        raise UsageError("--predict models cold times: leave out --warm")
+    if flags.arch is not None and not flags.arch.replace(".", "").endswith(gpu.arch.removeprefix("sm_")):
+        raise UsageError(f"--arch {flags.arch} does not go with --predict: {gpu.name} is {gpu.arch}")
+    return gpu.arch, "emulated"
 
 
 def parse_budget(text: str | None) -> int | None:

@@ -169,7 +169,7 @@ class _Conductor:
             self._reader.close()
         self._finish_unread()
         run = self.snapshot(complete=len(self._final) == len(self._variants))
-        run = with_code_and_sources(self._with_own_values(run), self._listings)
+        run = with_code_and_sources(self._with_own_values(self._with_modelled_ratios(run)), self._listings)
         run = replace(run, expectations=self._expectations(run))
         run = self._watched(run)
         self._checkpoint.write(run)
@@ -399,6 +399,22 @@ class _Conductor:
         environment = result_rows.with_clocks(run.environment, before, self._clocks, after, self._throttled)
         shared = sharing_note(before, after)
         return replace(run, environment=environment, notes=(*run.notes, *((shared,) if shared else ())))
+
+    def _with_modelled_ratios(self, run: Run) -> Run:
+        """The run with modelled times set against each other, where there are any."""
+        if self._options.predict is None:
+            return run
+        from gpuprof.arch.gpu_constants import gpu_constants
+        from gpuprof.profile.modelled_rows import origin, with_ratios
+
+        gpu = gpu_constants(self._options.predict)
+        baselines = {v.label: baseline_of(v, self._variants, self._experiment.baseline) for v in self._variants}
+        return replace(
+            run,
+            results=with_ratios(run.results, baselines, gpu),
+            environment=replace(run.environment, modelled_gpu=gpu.name),
+            notes=(*run.notes, origin(gpu)),
+        )
 
     def _with_own_values(self, run: Run) -> Run:
         run = replace(run, columns=self._experiment.columns)
