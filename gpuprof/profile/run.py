@@ -27,7 +27,7 @@ from gpuprof.profile import result_rows
 from gpuprof.profile.background import in_background
 from gpuprof.profile.building import BuildsEnded, BuildStage, VariantBuilt
 from gpuprof.profile.built_variant import BuiltVariant, fingerprint, same_code_key
-from gpuprof.profile.checkpoint import Checkpoint, earlier_results, journal_path, still_holds
+from gpuprof.profile.checkpoint import Checkpoint, earlier_results, still_holds
 from gpuprof.profile.code_facts import CodeFacts
 from gpuprof.profile.code_reading import CodeRead, CodeReader
 from gpuprof.profile.device_runner import Lane, Outcome
@@ -42,6 +42,7 @@ from gpuprof.profile.shared_arrays import SharedData, shared_bytes
 from gpuprof.profile.supervisor import DeviceSupervisor
 from gpuprof.profile.variant_queue import Board, Ready
 from gpuprof.results.model import ExpectationOutcome, Result, Run, Status
+from gpuprof.results.pending import latest_run_path
 from gpuprof.results.steps import described
 from gpuprof.toolchain.hostlib import is_missing_library
 
@@ -123,7 +124,7 @@ class _Conductor:
         self._unread: dict[str, BuiltVariant] = {}  #: built, with machine code that is still being read
         self._code_keys: dict[str, str | None] = {}
         self._listings: dict[str, Listing] = {}
-        self._journal_paths = tuple(p for p in (options.json, journal_path(experiment.path)) if p is not None)
+        self._journal_paths = tuple(p for p in (options.json, latest_run_path(experiment.path)) if p is not None)
         self._checkpoint = Checkpoint(self._journal_paths)
         self._earlier: Mapping[str, Result] = earlier_results(self._journal_paths) if options.resume else {}
         self._unsaved = False
