@@ -77,13 +77,15 @@ def run(
     jobs: int | None = None,
     cuda_home: str | Path | None = None,
     json: str | Path | None = None,
+    allow_python: bool = False,
     observer: Observer | None = None,
 ) -> Run:
     """Build, execute, verify and time (on a GPU) or count (on the emulator) every variant, as ``gpuprof run`` does.
 
     ``experiment`` is a YAML file, a bundled name, or what ``load`` returned; ``overrides`` go with the first two.
     ``device`` is ``"gpu"``, ``"gpu:N"``, ``"emulated"``, ``"none"`` or several GPUs; None takes a GPU where there is
-    one. ``emulate_budget`` is in thread instructions, None executes whole grids. A failing variant is a row.
+    one. ``emulate_budget`` is in thread instructions, None executes whole grids. ``allow_python`` lets references that
+    are Python functions run. A failing variant is a row.
 
     Raises ConfigError, UsageError, MissingToolError and MissingDeviceError where nothing can be run.
     """
@@ -110,6 +112,7 @@ def run(
         cuda_home=None if cuda_home is None else Path(cuda_home),
         variants=tuple(variants),
         json=None if json is None else Path(json),
+        allow_python=allow_python,
         emulate_budget=EMULATE_BUDGET if emulate_budget == "default" else emulate_budget,
         compiled_budget=COMPILED_BUDGET if emulate_budget == "default" else emulate_budget,
     )
@@ -167,8 +170,7 @@ def sass(
     ``target`` is a source, a bundled kernel's name, a cubin, an experiment (with ``variant``), a library, or a Build.
     ``live`` adds live registers. Raises UsageError where several kernels fit, and every error of building.
     """
-    from gpuprof.sass.analysis import analyse
-    from gpuprof.targets.machine_code import Request, resolve
+    from gpuprof.targets.machine_code import Request, analysis_of, resolve
     from gpuprof.toolchain.model import Build
 
     built = isinstance(target, Build)
@@ -182,15 +184,7 @@ def sass(
         block=None if block is None else _extents(block),
         cuda_home=None if cuda_home is None else Path(cuda_home),
     )
-    subject = resolve(request)
-    return analyse(
-        subject.function,
-        subject.arch,
-        block=subject.block,
-        parameters=subject.parameters,
-        spill_bytes=subject.spill_bytes,
-        with_live=live,
-    )
+    return analysis_of(resolve(request), live=live)
 
 
 def emulate(

@@ -136,16 +136,16 @@ def command(config: str, **flags: Any) -> None:
     order = parse_order(given.sort) if given.sort else None
     _check_targets(given)
     with head_start(options.devices) as worker:
-        run, said = _run(config, given, ncu_options_of(ncu), options, worker)
+        run, reported = _run(config, given, ncu_options_of(ncu), options, worker)
     run = _store(run, given)
-    _print(order.of(run) if order else run, given, said)
+    _print(order.of(run) if order else run, given, reported)
     raise click.exceptions.Exit(exit_code(run, check=given.check))
 
 
 def _run(
     config: str, flags: RunFlags, ncu: NcuOptions | None, options: RunOptions, worker: ChildProcess | None
 ) -> tuple[Run, Collection[str]]:
-    """The run, and the notes that were said while it went on."""
+    """The run, and the notes that were reported while it went on."""
     from gpuprof import experiment as experiments
     from gpuprof.cli.run_progress import make_observer
     from gpuprof.errors import UsageError
@@ -169,7 +169,7 @@ def _run(
         run = run_experiment(experiment, options, observer, worker)
         if ncu is not None and run.complete:
             run = with_ncu(run, count_with_ncu(experiment, options, ncu))
-    return run, observer.said
+    return run, observer.messages
 
 
 def _options(flags: RunFlags, settings: Mapping[type, Mapping[str, Any]], *, ncu: bool) -> RunOptions:
@@ -221,9 +221,13 @@ def parse_budget(text: str | None) -> int | None:
 
 
 def _check_targets(flags: RunFlags) -> None:
-    """Raise StoreError now for a file that could not be written at the end."""
+    """Raise StoreError now for a file that could not be written at the end, MissingToolError for a page's extra."""
     from gpuprof.results.json import check_target
 
+    if flags.html_file is not None:
+        from gpuprof.report.page.render import require_report_extra
+
+        require_report_extra()
     for kind, target in flags.targets.items():
         if target in (None, "-"):
             continue
@@ -261,8 +265,8 @@ def _keep_killed_run(config: Path, flags: RunFlags, *, resume: bool) -> None:
         store_killed_run(config, History(history_path(flags.history)))
 
 
-def _print(run: Run, flags: RunFlags, said: Collection[str]) -> None:
-    """The table, without the notes that were said already, and the files."""
+def _print(run: Run, flags: RunFlags, reported: Collection[str]) -> None:
+    """The table, without the notes that were reported already, and the files."""
     from dataclasses import replace
 
     from gpuprof.report.column_choice import parse_columns
@@ -271,7 +275,7 @@ def _print(run: Run, flags: RunFlags, said: Collection[str]) -> None:
     from gpuprof.report.run_table import render_run
 
     if not flags.writes_stdout:
-        shown = replace(run, notes=tuple(note for note in run.notes if note not in said))
+        shown = replace(run, notes=tuple(note for note in run.notes if note not in reported))
         render_run(shown, make_console(), sass=flags.sass, steps=flags.steps, columns=parse_columns(flags.columns))
     write_exports(run, flags.targets)
 

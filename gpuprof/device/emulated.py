@@ -81,6 +81,9 @@ class EmulatedDevice:
 
         self._arena.names[self._address(handle)] = ArrayName(name, np.dtype(dtype).itemsize, shape)
 
+    def address_of(self, pointer: Pointer) -> int:
+        return self._address(pointer.handle) + pointer.offset_bytes
+
     def free(self, handle: Handle) -> None:
         self._arena.free(self._address(handle))
         del self._addresses[handle.identifier]

@@ -15,6 +15,7 @@ from gpuprof.emulator.compiled.build import CannotCompile
 from gpuprof.emulator.compiled.engine import CompiledEngine, Stopped, prepare
 from gpuprof.emulator.compiled.library import ENDLESS, UNKNOWN_PLACE
 from gpuprof.emulator.compiled.translate import Untranslatable
+from gpuprof.emulator.contract import Engine
 from gpuprof.emulator.control.scheduler import OutOfTime
 from gpuprof.emulator.state.faults import code_location
 from gpuprof.errors import InstructionLimitError
@@ -36,16 +37,10 @@ PILOT_S = 0.5
 #: How many times longer a full batch takes numpy than a single block (measured: 3 to 5).
 BATCH_COST = 4.0
 #: Buffers above this are not kept aside: a launch that stops is then run again on memory that it changed.
-MOST_KEPT_BYTES = 1 << 30
+MAX_KEPT_BYTES = 1 << 30
 
 
-class BlockRunner(Protocol):
-    """What both engines are: they run blocks of one launch and say what was counted."""
-
-    def run(self, blocks: Blocks) -> Counters: ...
-
-
-class NumpyRunner(BlockRunner, Protocol):
+class NumpyRunner(Engine, Protocol):
     """The numpy engine, which also says into how many batches blocks fall."""
 
     def batch_count(self, blocks: int) -> int: ...
@@ -58,7 +53,7 @@ class Kept:
         self._arena = context.arena
         starts, ends = self._arena.bounds()
         self._copies: list[tuple[int, NDArray[np.uint8]]] = []
-        if int((ends - starts).sum()) <= MOST_KEPT_BYTES:
+        if int((ends - starts).sum()) <= MAX_KEPT_BYTES:
             places = zip(starts.tolist(), ends.tolist(), strict=True)
             self._copies = [(start, self._arena.bytes[start:end].copy()) for start, end in places]
 

@@ -167,7 +167,9 @@ class Expander:
         shared_flags = tried(lambda: self._flags(builder, ("flags",), self.model.flags))
         own_flags = tried(lambda: self._flags(builder, (*base, "flags"), model.flags))
         include = self._include + self._folders((*base, "include"), model.include)
-        reference = references.reference(self.model, family, model, point, buffers, self.collector, shapes_known)
+        reference = references.reference(
+            self.model, family, model, point, buffers, self.collector, shapes_known, self.path
+        )
         tolerance = tried(lambda: (self._tolerance(base, model, point),))
         work = tried(lambda: self._work(base, model, point, hints))
         if steps is None or shared_flags is None or own_flags is None or tolerance is None or work is None:
@@ -217,6 +219,12 @@ class Expander:
             except Skip:
                 whole = False
                 built[name] = Buffer(name, symbol.dtype, (1,), Fill("constant"), symbol=True)
+        for name, (path, buffer) in places.items():
+            if built[name].fill.kind == "pointers":
+                try:
+                    built[name] = self._buffers.with_pointers(path, built[name], buffer, point, built)
+                except Skip:
+                    whole = False
         return built, whole
 
     def _steps(self, base: Path_, model: VariantModel, builder: StepBuilder) -> tuple[Step, ...]:

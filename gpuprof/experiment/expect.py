@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 from gpuprof.errors import ExpressionError
 from gpuprof.experiment.expressions import Expression, nearest, parse, unknown
-from gpuprof.experiment.functions import FUNCTIONS, Function
+from gpuprof.experiment.functions import FUNCTIONS
 from gpuprof.experiment.naming import is_pattern
+from gpuprof.experiment.operators import Function
 
 #: Name of a value -> its kind, ``measured`` or ``counted``; None: any name may be a value.
 ValueKinds = Mapping[str, str]
@@ -137,8 +138,3 @@ def check(parsed: Parsed, families: Iterable[str], declared: Iterable[str], valu
         return
     for name in sorted(parsed.own_names - set(declared)):
         raise ExpressionError(f"`{parsed.text}`: {unknown(name, [*declared, *values])}")
-
-
-def is_gpu_only(parsed: Parsed, values: ValueKinds) -> bool:
-    """Whether it reads something that only a clock gives."""
-    return any(values.get(lookup.name) == "measured" for lookup in parsed.lookups.values() if not lookup.is_counter)

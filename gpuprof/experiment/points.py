@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import keyword
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -14,7 +13,7 @@ from typing import Any
 from gpuprof.errors import ExpressionError
 from gpuprof.experiment.collect import Collector, Skip
 from gpuprof.experiment.document import Path_
-from gpuprof.experiment.expressions import parse
+from gpuprof.experiment.expressions import RESERVED, parse
 from gpuprof.experiment.operators import Value, truth
 from gpuprof.experiment.overrides import override_values
 from gpuprof.experiment.schema import ExperimentModel, VariantModel
@@ -91,7 +90,7 @@ def check_declarations(model: ExperimentModel, collector: Collector) -> None:
 
 
 def _check_name(name: str, path: Path_, collector: Collector) -> None:
-    if keyword.iskeyword(name) or name == "i":
+    if name in RESERVED or name == "i":
         what = "the flat index of fills" if name == "i" else "a word of the expression language"
         collector.add(path, f"'{name}' is {what}; choose another name")
 

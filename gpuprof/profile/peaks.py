@@ -15,7 +15,7 @@ from gpuprof.isa.opcodes import Operation, names_where
 from gpuprof.profile.messages import Load, Open, Sample
 from gpuprof.profile.options import GPU_LAUNCH_TIMEOUT
 from gpuprof.profile.supervisor import DeviceSupervisor
-from gpuprof.results.model import Result, SassFacts
+from gpuprof.results.model import PeakFacts, Result, SassFacts
 from gpuprof.toolchain.build import Builder
 from gpuprof.toolchain.model import BuildRequest
 
@@ -50,6 +50,11 @@ class Peaks:
     def dram_gbps(self) -> float:
         """The higher of the two DRAM rates."""
         return max(self.dram_copy_gbps, self.dram_read_gbps)
+
+    @property
+    def facts(self) -> PeakFacts:
+        """What a run keeps of them."""
+        return PeakFacts(self.gpu, self.fp32_gflops, self.tensor_gflops, self.dram_gbps, self.source)
 
 
 def peaks_path(uuid: str) -> Path:

@@ -22,6 +22,7 @@ from gpuprof.device.process import ChildProcess
 from gpuprof.errors import ArgumentMismatchError, BuildError
 from gpuprof.experiment.model import Experiment, KernelStep, Variant
 from gpuprof.experiment.naming import select_all, without_counterpart
+from gpuprof.isa.listing import Listing
 from gpuprof.profile import result_rows
 from gpuprof.profile.background import in_background
 from gpuprof.profile.building import BuildsEnded, BuildStage, VariantBuilt
@@ -31,6 +32,7 @@ from gpuprof.profile.code_facts import CodeFacts
 from gpuprof.profile.code_reading import CodeRead, CodeReader
 from gpuprof.profile.device_runner import Lane, Outcome
 from gpuprof.profile.interrupts import Interrupts
+from gpuprof.profile.kept_code import with_code_and_sources
 from gpuprof.profile.observer import Observer
 from gpuprof.profile.options import EMULATED_LAUNCH_TIMEOUT, GPU_LAUNCH_TIMEOUT, RunOptions
 from gpuprof.profile.peaks import with_percent
@@ -96,7 +98,9 @@ def run_prepared(
     for note in setup.notes if part is None else ():
         observer.note(note)
     chosen = with_references(experiment, select_all(experiment.variants, options.variants))
-    data = SharedData(max((shared_bytes(variant) for variant in chosen), default=0) * options.seeds)
+    data = SharedData(
+        max((shared_bytes(variant) for variant in chosen), default=0) * options.seeds, allow_python=options.allow_python
+    )
     try:
         uuids = [gpu.uuid for gpu in setup.devices.gpus if gpu.uuid] if options.lock else []
         with GpuLocks(uuids, observer.note), Interrupts() as interrupts:
@@ -134,8 +138,13 @@ class _Conductor:
         self._executed: set[str] = set()
         self._unread: dict[str, BuiltVariant] = {}  #: built, with machine code that is still being read
         self._code_keys: dict[str, str | None] = {}
+<<<<<<< HEAD
         paths = (options.json, journal_path(experiment.path)) if part is None else ()
         self._journal_paths = tuple(path for path in paths if path is not None)
+=======
+        self._listings: dict[str, Listing] = {}
+        self._journal_paths = tuple(p for p in (options.json, journal_path(experiment.path)) if p is not None)
+>>>>>>> main
         self._checkpoint = Checkpoint(self._journal_paths)
         self._earlier: Mapping[str, Result] = {} if part is None else part.earlier
         if part is None and options.resume:
@@ -183,7 +192,7 @@ class _Conductor:
             self._reader.close()
         self._finish_unread()
         run = self.snapshot(complete=len(self._final) == len(self._variants))
-        run = self._with_own_values(run)
+        run = with_code_and_sources(self._with_own_values(run), self._listings)
         run = replace(run, expectations=self._expectations(run))
         run = self._watched(run)
         self._checkpoint.write(run)
@@ -335,6 +344,7 @@ class _Conductor:
         built = self._unread.pop(event.label)
         codes = {name: found.code_sha256 for name, found in event.facts.items()}
         self._code_keys[event.label] = same_code_key(built, codes)
+        self._listings.update({found.code_sha256: found.listing for found in event.facts.values() if found.listing})
         step = built.variant.main_step
         self._rows[event.label] = result_rows.with_steps_code(self._rows[event.label], event.facts)
         symbols = frozenset(name for name, buffer in built.variant.buffers.items() if buffer.symbol)

@@ -33,6 +33,8 @@ STATUS_STYLES: Mapping[str, str] = {
     "ok": "green",
     "unchecked": "yellow",
     "built": "",
+    "ran": "",
+    "reference": "",
     "skipped": "yellow",
     "*": "red",
 }
@@ -64,6 +66,7 @@ class Head:
     omit: tuple[str, ...] = ()
     key: str = ""  #: the name for ``--columns`` where it is not the title's words
     wanted: bool = False  #: somebody asked for it
+    beside: str = ""  #: the name of the column that it follows where that is shown
 
     @property
     def name(self) -> str:
@@ -80,11 +83,11 @@ def rows_of(results: tuple[Result, ...]) -> tuple[Row, ...]:
 
 
 def status_word(result: Result) -> str:
-    """``ok`` only for what was verified; what ran unchecked says so, and what only built says ``built``."""
+    """``ok`` only for what was verified; what was compared with nothing ``ran``, and what only built says ``built``."""
     if result.status is not Status.OK:
         return STATUS_WORDS[result.status]
     if result.verification is None:
-        return "built" if result.timing is None and result.counters is None else "unchecked"
+        return "built" if result.timing is None and result.counters is None else "ran"
     return result.verification.verdict
 
 
@@ -97,14 +100,16 @@ def draw(heads: tuple[Head, ...], rows: tuple[Row, ...]) -> list[Column]:
     columns = []
     for head in heads:
         cells = tuple(head.text(row) for row in rows)
-        said = set(cells) - {units.NOTHING}
-        if said <= set(head.omit) and head.priority < ALWAYS:
+        texts = set(cells) - {units.NOTHING}
+        if texts <= set(head.omit) and head.priority < ALWAYS:
             continue
         alive = [cell for cell, row in zip(cells, rows, strict=True) if row.result.status in _WITH_VALUES]
-        equal = len(alive) > 1 and len(set(alive)) == 1 and len(said) == 1 and not head.wanted
-        silent = (equal or said <= set(head.hide)) and head.priority < ALWAYS
+        equal = len(alive) > 1 and len(set(alive)) == 1 and len(texts) == 1 and not head.wanted
+        silent = (equal or texts <= set(head.hide)) and head.priority < ALWAYS
         priority = 0 if silent else head.priority
-        columns.append(Column(head.short, cells, priority, head.right, head.shrink_to, "".join(said) if silent else ""))
+        columns.append(
+            Column(head.short, cells, priority, head.right, head.shrink_to, "".join(texts) if silent else "")
+        )
     return columns
 
 
@@ -231,6 +236,18 @@ SASS: tuple[Head, ...] = (
     Head("FFMA share hot loop", "FFMA in\nhot loop", 95, value_text("ffma_share_hot_loop")),
     Head("shared loads per FFMA", "LDS\n/FFMA", 95, value_text("shared_loads_per_ffma")),
     Head("predicated share", "pred-\nicated", 94, value_text("predicated_share")),
+)
+
+#: No table has these by itself.
+ON_REQUEST: tuple[Head, ...] = (
+    Head(
+        "time over baseline",
+        "time\n/base",
+        90,
+        value_text("time_over_baseline"),
+        key="time_over_baseline",
+        beside="speedup",
+    ),
 )
 
 BUILT: tuple[Head, ...] = (VARIANT, STATUS, REGISTERS, SPILLS, STACK, SHARED, OCCUPANCY)

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gpuprof.report.columns import draw, rows_of
-from gpuprof.report.html import run_html
 from gpuprof.report.run_table import below, heads_for
 from gpuprof.report.sentences import head_lines
 from gpuprof.results.derived import TABLE, counters_of
@@ -119,6 +118,17 @@ def escape_markdown(text: str) -> str:
 
 
 _ENTITIES = {"<": "lt", ">": "gt"}
+
+
+def run_html(run: Run) -> str:
+    """One page that loads nothing; raises MissingToolError without the extra ``report``."""
+    from gpuprof.report.page.render import require_report_extra
+
+    require_report_extra()
+    from gpuprof.report.page.document import runs_page
+
+    return runs_page([run])
+
 
 #: What ``--json``, ``--csv``, ``--markdown`` and ``--html`` write.
 EXPORTERS: Mapping[str, Callable[[Run], str]] = {

@@ -26,7 +26,7 @@ from gpuprof.results.model import SCHEMA_VERSION, Counters, Difference, Result, 
 from gpuprof.system.files import reason_unreadable
 
 #: Larger files are refused unread: a run of 10,000 variants with every sample stays far below.
-MAXIMUM_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 
 _WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -94,15 +94,6 @@ def _decoded(data: object, kind: type, name: str, origin: str) -> object:
         raise StoreError(f"{origin} is JSON, but not a run of gpuprof: {error}") from None
 
 
-def write_run(run: Run, path: Path) -> None:
-    """Write the run's JSON whole or not at all: a new file beside ``path``, then a rename.
-
-    Raises:
-        StoreError: the folder does not exist or cannot be written.
-    """
-    write_whole(to_json(run) + "\n", path)
-
-
 def write_whole(text: str, path: Path) -> None:
     """Write ``text`` in UTF-8 to a new file beside ``path``, then rename it, so that a reader sees old or new.
 
@@ -156,7 +147,7 @@ def read_run(path: Path) -> Run:
     Raises:
         StoreError: the file is missing, too large, or no run.
     """
-    reason = reason_unreadable(path, MAXIMUM_BYTES)
+    reason = reason_unreadable(path, MAX_BYTES)
     if reason is not None:
         raise StoreError(f"cannot read {path}: {reason}")
     try:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 #: The clock of an asynchronous copy that nobody waited for: nobody has seen it.
 _PENDING = 1 << 30
 #: Accesses that are judged one by one; beyond it, only words that were met before.
-MAXIMUM_ACCESSES = 150_000
+MAX_ACCESSES = 150_000
 #: Races of one word after which it is not looked at any longer.
 _WORD_RACES = 200
 _SHUFFLES = frozenset(("SHFL", "VOTE", "VOTEU", "MATCH", "REDUX", "R2UR"))
@@ -95,7 +95,7 @@ class RaceJudge:
         self._released: dict[int, dict[tuple[int, int], Remote]] = {}
         self._copies: dict[tuple[int, int], list[Touch]] = {}
         self._groups: dict[int, Array] = {}
-        self._left = MAXIMUM_ACCESSES
+        self._left = MAX_ACCESSES
 
     def real_races(self) -> list[Race]:
         """Without reads of what an atomicCAS then compares with: a stale value only costs a further try."""
@@ -259,7 +259,7 @@ class RaceJudge:
                 address = int(places[row, warp, lane])
                 self._synchronise(form, int(batch.block_ids[row]), warp * 32 + lane, address)
         words = (places >> 2) - self._first_global
-        reach = max(1, form.width // 4)
+        reach = form.words
         near = on & (words > -reach) & (words < len(self._globals))
         for row in np.flatnonzero(near.any(axis=(1, 2))).tolist():
             self._touch(batch, form, "global", self._globals, self._first_global, row, places[row], near[row], -1)
@@ -278,7 +278,7 @@ class RaceJudge:
     ) -> None:
         block = int(batch.block_ids[row])
         clocks = self._clock(block)
-        for step in range(max(1, form.width // 4)):
+        for step in range(form.words):
             words = (places >> 2) + step - first
             hit = on & (words >= 0) & (words < len(flags))
             hit &= flags[np.where(hit, words, 0)]

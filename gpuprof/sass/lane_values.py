@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from gpuprof.sass.lane_value import Lanes
 
-_DEEPEST = 40
+_MAX_DEPTH = 40
 Sites = tuple[int, ...]
 _FLAG_KINDS = frozenset({OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE})
 _THREAD_AXES = ("SR_TID.Y", "SR_TID.Z")
@@ -77,12 +77,6 @@ class LaneEvaluator:
     @cached_property
     def deciders(self) -> Deciders:
         return Deciders(self.flow.graph)
-
-    @cached_property
-    def is_flat(self) -> bool:
-        """Whether the code asks for threadIdx.x alone."""
-        body = self.flow.graph.function.instructions
-        return not any(operand.name in _THREAD_AXES for one in body for operand in one.operands)
 
     def address(self, index: int, place: int = 0) -> Value | None:
         """The byte address of memory instruction ``index``, up to a part that all lanes share.
@@ -145,7 +139,7 @@ class LaneEvaluator:
         return shared(self.warps)
 
     def _register(self, index: int, register: Register, depth: int) -> Value | None:
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             return None
         found = self.flow.definitions(index, register)
         sites = found.sites

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gpuprof.experiment.model import HostStep, KernelStep
+from gpuprof.experiment.model import HostStep, KernelStep, Reference
 from gpuprof.results.expectations import load_experiment as load
 from gpuprof.toolchain import find_tools
 
@@ -40,7 +40,7 @@ def test_loads_with_a_description_and_expectations(config: Path) -> None:
     assert experiment.name == config.stem
     assert experiment.description
     assert experiment.expect
-    assert all(not variant.reference.is_none for variant in experiment.variants)
+    assert all(variant.reference != Reference() for variant in experiment.variants)
 
 
 def test_every_kernel_file_is_used_by_a_config() -> None:
@@ -89,6 +89,7 @@ def test_runs_verified_and_as_expected_without_a_gpu(config: Path, tmp_path: Pat
         ("gemm_1024", {"M": 37, "N": 50, "K": 29}),
         ("micro_gemm", {"M": 65, "N": 63, "K": 7}),
         ("gemm_ladder", {"M": 131, "N": 132, "K": 20}),
+        ("gemm_scaled", {"ALPHA": 0, "BETA": 3}),
         ("transpose", {"ROWS": 33, "COLUMNS": 31}),
         ("reduction", {"COUNT": 1001}),
         ("scan", {"COUNT": 1025}),

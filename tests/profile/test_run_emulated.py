@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from torture.make_config import BAD, build_cubin, write
 
+from benchmarks.process_tree import descendants, folders_held_by, is_running
 from gpuprof import experiment as experiments
 from gpuprof.profile.checkpoint import journal_path
 from gpuprof.profile.observer import SilentObserver
@@ -23,7 +24,7 @@ from gpuprof.results.history import History
 from gpuprof.results.journal import read_run_and_journal
 from gpuprof.results.json import from_json
 from gpuprof.results.model import Result, Run, Status
-from tests.robustness.processes import descendants, folders_held_by, is_running, wait_until
+from tests.waiting import PATIENCE_S, wait_until
 
 GOOD = 200 - len(BAD)
 
@@ -85,7 +86,7 @@ def read(path: Path) -> Run:
 
 def wait_for_rows(path: Path, count: int, process: subprocess.Popen[str]) -> int:
     """Wait until the file holds ``count`` rows; how many it holds. What is on disk is whole at every moment."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE_S
     while time.monotonic() < deadline and process.poll() is None:
         if path.exists():
             json.loads(path.read_text(encoding="utf-8"))
@@ -107,7 +108,7 @@ def test_ctrl_c_shows_and_stores_what_is_done(config: Path, tmp_path: Path) -> N
     process = start(config, target)
     wait_for_rows(target, 2, process)
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=60)
+    output, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 130, errors
     run = read(target)
     assert not run.complete
@@ -185,6 +186,12 @@ def test_resume_without_an_earlier_run_says_so(config: Path, tmp_path: Path) -> 
     assert "--resume: there is no earlier run" in done.stderr
 
 
+def compilers(pid: int) -> set[int]:
+    """The passes of nvcc that work below a process: they take a minute for the source of the test below."""
+    names = {child: Path(f"/proc/{child}/comm") for child in descendants(pid)}
+    return {child for child, name in names.items() if name.exists() and name.read_text().strip() in ("cicc", "ptxas")}
+
+
 @pytest.mark.parametrize("interrupts", [1, 2])
 def test_ctrl_c_while_nvcc_works_ends_at_once(tmp_path: Path, interrupts: int) -> None:
     lines = [f"__device__ float f{n}(float x) {{ return x * {n} + sinf(x) * cosf(x + {n}); }}" for n in range(4000)]
@@ -201,13 +208,13 @@ def test_ctrl_c_while_nvcc_works_ends_at_once(tmp_path: Path, interrupts: int) -
     process = subprocess.Popen(
         command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
-    time.sleep(4)
-    assert process.poll() is None, "the source is too easy: nvcc has finished"
-    started = time.monotonic()
+    wait_until(lambda: compilers(process.pid) or process.poll() is not None)
+    found = compilers(process.pid)
+    assert found, process.communicate()[1]
     for _ in range(interrupts):
         process.send_signal(signal.SIGINT)
         time.sleep(0.3)
-    _, errors = process.communicate(timeout=60)
+    _, errors = process.communicate(timeout=PATIENCE_S)
     # -2: the second one came while Python was leaving, and ended it as a shell's 130
     assert process.returncode in ((130,) if interrupts == 1 else (130, -signal.SIGINT)), errors
-    assert time.monotonic() - started < 10
+    assert not [pid for pid in found if is_running(pid)]

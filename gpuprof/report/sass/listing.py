@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpuprof.report.sass.format import KIND_STYLES, address, control_text
+from gpuprof.report.sass.format import KIND_STYLES, address
 from gpuprof.sass.analysis import Analysis
 from gpuprof.sass.cfg import call_name, is_jump, target_address
+from gpuprof.sass.code_listing import control_text
 from gpuprof.sass.model import Instruction, SourceLine
 from gpuprof.sass.opcodes import guarded, kind_of
 

@@ -1,0 +1,161 @@
+"""What a page shows, as plain values: the templates only lay them out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from markupsafe import Markup
+
+
+@dataclass(frozen=True)
+class Cell:
+    """``value`` orders rows and is compared with by the filter; None where the text is no number."""
+
+    text: str
+    value: float | None = None
+    mark: str = ""  #: ``good``, ``bad``, ``warn``
+
+
+@dataclass(frozen=True)
+class ColumnHead:
+    name: str  #: how the filter calls it
+    title: str
+    meaning: str = ""
+    number: bool = True
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """``name`` heads the row."""
+
+    name: str
+    cells: tuple[Cell, ...]
+    mark: str = ""  #: ``baseline``, ``best``
+
+
+@dataclass(frozen=True)
+class Table:
+    """``first`` is the head of the column of names."""
+
+    identifier: str
+    caption: str
+    first: str
+    columns: tuple[ColumnHead, ...]
+    rows: tuple[TableRow, ...]
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture as inline SVG. ``text`` says in words what it shows, for those who cannot see it."""
+
+    title: str
+    caption: str
+    svg: Markup
+    wide: bool = False
+
+
+@dataclass(frozen=True)
+class Note:
+    """A line below the table; ``kind`` is ``key``, ``bad``, ``warn`` or empty."""
+
+    text: str
+    kind: str = ""
+
+
+@dataclass(frozen=True)
+class CodeRow:
+    """An instruction. ``place`` is ``file:line`` of its source as the two sides know it, empty without one."""
+
+    address: str
+    bracket: str
+    control: str
+    stall: str
+    guard: str
+    text: str
+    kind: str
+    place: str
+    values: tuple[Cell, ...]
+    heats: str  #: by heat choice, 0 to 9, one digit each
+    findings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SourceRow:
+    number: int
+    place: str
+    html: Markup
+    heats: str
+    known: bool  #: some instruction is of this line
+    findings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    name: str
+    rows: tuple[SourceRow, ...]
+
+
+@dataclass(frozen=True)
+class CodeView:
+    """A kernel's code: source and machine code side by side."""
+
+    identifier: str
+    title: str
+    kernel: str
+    summary: str
+    columns: tuple[ColumnHead, ...]  #: of ``CodeRow.values``
+    heats: tuple[str, ...]  #: what the code can be coloured by
+    rows: tuple[CodeRow, ...]
+    files: tuple[SourceFile, ...]
+    findings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fact:
+    name: str
+    text: str
+    code: bool = False
+
+
+@dataclass(frozen=True)
+class AccessView:
+    """One access of a warp: a sentence of what it costs, and the picture of its lanes."""
+
+    title: str
+    sentence: str
+    figure: Figure
+
+
+@dataclass(frozen=True)
+class VariantAccesses:
+    variant: str
+    accesses: tuple[AccessView, ...]
+
+
+@dataclass(frozen=True)
+class RunView:
+    """One run's part of a page."""
+
+    identifier: str
+    title: str
+    description: str
+    origin: tuple[str, ...]
+    table: Table | None
+    notes: tuple[Note, ...]
+    figures: tuple[Figure, ...]
+    accesses: tuple[VariantAccesses, ...]
+    codes: tuple[CodeView, ...]
+    code_note: str
+    checks: Table | None
+    differences: tuple[Figure, ...]
+    expectations: Table | None
+    further: tuple[Table, ...]
+    environment: tuple[Fact, ...]
+
+
+@dataclass(frozen=True)
+class Page:
+    title: str
+    runs: Sequence[RunView]
