@@ -1,7 +1,7 @@
 """The points of one variant that ``where`` keeps, found without listing those that it drops.
 
-Axes are joined one after the other. ``where`` is split at its outermost ``and``, and each part is applied as soon as all
-that it reads is chosen, to whole columns at once; a part that cannot be computed so (text, a division by zero that an
+Axes are joined one after the other. ``where`` is split at its outermost ``and``, and each part is applied as soon as what
+it reads is chosen, to whole columns at once; a part that cannot be computed so (text, a division by zero that an
 earlier part would exclude) is computed point by point, as ``points.expand_points`` does. The order is the product's,
 sizes outermost.
 """
@@ -259,7 +259,7 @@ def _may_fail(expression: Expression, nonzero: frozenset[str]) -> bool:
                 return True
         elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in _TOTAL:
             continue
-        elif isinstance(node, ast.BinOp) and isinstance(node.op, risky) or isinstance(node, ast.Call):
+        elif (isinstance(node, ast.BinOp) and isinstance(node.op, risky)) or isinstance(node, ast.Call):
             return True
     return False
 

@@ -1,4 +1,4 @@
-"""An experiment to be searched: its fixed variants, and lists of points of which a variant is made when it is asked for.
+"""An experiment to be searched: its fixed variants, and points of which a variant is made when it is asked for.
 
 A family is searched when its parameters multiply to several points. The others, and those that ``reference`` and
 ``baseline`` name, are fixed: they are there from the start.
@@ -118,6 +118,7 @@ def tunable(
         raise UsageError(f"--variant {unknown[0]!r} names no family; there are {', '.join(model.variants)}")
     if not families:
         raise UsageError("nothing to search: no variant has a parameter with several values (lists under `params:`)")
+    collector.raise_if_any()
     _try_points(expander, families)
     fixed = references.resolve(fixed, collector)
     experiment = expander.experiment(tuple(fixed), 0)

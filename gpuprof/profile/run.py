@@ -138,13 +138,9 @@ class _Conductor:
         self._executed: set[str] = set()
         self._unread: dict[str, BuiltVariant] = {}  #: built, with machine code that is still being read
         self._code_keys: dict[str, str | None] = {}
-<<<<<<< HEAD
+        self._listings: dict[str, Listing] = {}
         paths = (options.json, journal_path(experiment.path)) if part is None else ()
         self._journal_paths = tuple(path for path in paths if path is not None)
-=======
-        self._listings: dict[str, Listing] = {}
-        self._journal_paths = tuple(p for p in (options.json, journal_path(experiment.path)) if p is not None)
->>>>>>> main
         self._checkpoint = Checkpoint(self._journal_paths)
         self._earlier: Mapping[str, Result] = {} if part is None else part.earlier
         if part is None and options.resume:

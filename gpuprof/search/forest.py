@@ -2,7 +2,7 @@
 
 Each tree is grown from a resampling of the tried points, so that trees disagree where little was tried. A point is as
 promising as the mean of the trees' predictions less their standard deviation (a lower confidence bound; Hutter, Hoos
-and Leyton-Brown, "Sequential Model-Based Optimization for General Algorithm Configuration", LION 2011, use the same kind
+and Leyton-Brown, "Sequential Model-Based Optimization for General Algorithm Configuration", LION 2011, use such a kind
 of forest). Trees cut along one column at a time, which fits the steps that times have in such parameters, and care
 neither for a column's scale nor for outliers.
 """
@@ -20,13 +20,13 @@ from gpuprof.search.strategy import Strategy
 
 #: Points before the first forest.
 FIRST = 8
-TREES = 40
+TREES = 30
 #: The share of the columns that a cut chooses from.
 COLUMNS = 0.5
 #: Standard deviations of the trees that a point is given as credit.
 CREDIT = 1.0
 #: A forest is grown for each point up to this number of tried points, then for so many points at once.
-EARLY, LATER = 40, 4
+EARLY, LATER = 24, 4
 #: Points that a forest looks at: all of a small space, else random ones and neighbours of the best.
 MAX_LOOKED_AT = 20_000
 _LEADERS = 20

@@ -1,4 +1,4 @@
-"""The lazy space: the same points as the full expansion, in the same order, and of millions only those that are kept."""
+"""The lazy space: the points of the full expansion in the same order, and of millions only those that are kept."""
 
 from __future__ import annotations
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -120,3 +122,16 @@ def test_the_default_finds_a_narrow_valley_sooner_than_chance() -> None:
         for name in ("forest", "random")
     }
     assert found["forest"] < 2.0 < found["random"]
+
+
+def test_the_script_that_replays_strategies_prints_a_row_per_space_and_their_mean(tmp_path: Path) -> None:
+    script = SPACES.parent / "strategies.py"
+    space = tmp_path / "small.csv"
+    rows = [f"{a},{b},{'' if a == b else 1 + a * b}" for a in range(1, 16) for b in range(1, 16)]
+    space.write_text("\n".join(["a,b,time_ms", *rows]) + "\n")
+    command = [sys.executable, str(script), "--space", str(space), "--seeds", "1", "--jobs", "1"]
+    done = subprocess.run([*command, "--strategy", "random"], capture_output=True, text=True, check=True)
+    lines = done.stdout.splitlines()
+    assert lines[2].startswith("| gpuprof | random | small | ")
+    assert lines[3].startswith("| gpuprof | random | mean of 1 | ")
+    assert lines[2].endswith("| 1.000 |")  # 200 of 225 points
