@@ -62,7 +62,7 @@ def to_be_stored(config: Path, history: Path) -> Iterator[str]:
     note = _Note(str(history.absolute()), secrets.token_hex(4), since)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        file = path.open("a+b")
+        file = path.open("a+b", buffering=0)  # what a full disk refuses is refused here, not on closing
     except OSError:
         yield ""
         return
@@ -73,7 +73,6 @@ def to_be_stored(config: Path, history: Path) -> Iterator[str]:
         with suppress(OSError):
             file.truncate(0)
             file.write(json.dumps(asdict(note)).encode())
-            file.flush()
         yield note.identifier
         path.unlink(missing_ok=True)
 
