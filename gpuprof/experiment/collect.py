@@ -59,6 +59,17 @@ class Collector:
         """Whether no mistake was found so far, so that what is missing cannot follow from one."""
         return not self._first and not self.dropped
 
+    def begin_again(self) -> None:
+        """Forget the mistakes so far, with a fresh budget: points of a search are judged one by one."""
+        self._first.clear()
+        self._budget = Budget(MAX_CHECK_OPERATIONS, MAX_CHECK_ELEMENTS)
+
+    def take_problems(self) -> tuple[ConfigProblem, ...]:
+        """The mistakes so far, which are then forgotten."""
+        problems = tuple(self._told(path, mistake) for (path, _), mistake in self._first.items())
+        self._first.clear()
+        return problems
+
     def add(self, path: Path_, message: str, kind: str = "") -> None:
         """Report ``message`` at ``path``; ``kind`` tells several mistakes of one place apart."""
         mistake = self._first.setdefault((path, kind), _Mistake(message, self.point))

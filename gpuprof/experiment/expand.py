@@ -78,7 +78,7 @@ class Expander:
         labels: list[str] = []  # of those with mistakes too
         dropped = 0
         if self._too_many():
-            return self._experiment((), 0)
+            return self.experiment((), 0)
         for family, variant in self.model.variants.items():
             axes = axes_of(self.model, family, variant, self.overrides)
             for point in expand_points(family, axes, variant.where, self.collector):
@@ -86,15 +86,14 @@ class Expander:
                     dropped += 1
                     continue
                 labels.append(point.label)
-                self.collector.point = point.label
-                with suppress(Skip), self.collector.shared_by(point.wrong):
-                    variants.append(self._variant(family, variant, point))
-                self.collector.point = ""
+                with suppress(Skip):
+                    variants.append(self.variant_at(family, point))
         self._check_labels(variants, dropped)
         self._check_baseline(labels)
-        return self._experiment(tuple(references.resolve(variants, self.collector)), dropped)
+        return self.experiment(tuple(references.resolve(variants, self.collector)), dropped)
 
-    def _experiment(self, variants: tuple[Variant, ...], dropped: int) -> Experiment:
+    def experiment(self, variants: tuple[Variant, ...], dropped: int) -> Experiment:
+        """The file with these variants."""
         model = self.model
         return Experiment(
             name=model.name or self.path.stem,
@@ -148,6 +147,15 @@ class Expander:
         if not any(naming.matches(name, label.split("/")[0], label) for label in labels):
             known = [*self.model.variants, *labels]
             self.collector.add(("baseline",), references.no_variant(name, known))
+
+    def variant_at(self, family: str, point: Point) -> Variant:
+        """One variant, its reference still as the YAML names it. Raises Skip for a mistake, which is reported."""
+        self.collector.point = point.label
+        try:
+            with self.collector.shared_by(point.wrong):
+                return self._variant(family, self.model.variants[family], point)
+        finally:
+            self.collector.point = ""
 
     def _variant(self, family: str, model: VariantModel, point: Point) -> Variant:
         base: Path_ = ("variants", family)

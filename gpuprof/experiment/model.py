@@ -279,6 +279,17 @@ class Suppression:
 
 
 @dataclass(frozen=True)
+class SearchDefaults:
+    """``search:`` of the YAML: what ``gpuprof tune`` does without flags; None: its own default."""
+
+    strategy: str | None = None
+    trials: int | None = None
+    minutes: float | None = None
+    objective: str | None = None
+    seed: int = 0
+
+
+@dataclass(frozen=True)
 class Experiment:
     """One YAML file. ``dropped`` is how many points ``where`` removed."""
 

@@ -102,7 +102,7 @@ def expand_points(family: str, axes: list[Axis], where: str | None, collector: C
         shown = ",".join(f"{a.name}={v}" for a, v in written.values() if a.varies)
         collector.point = f"{family}/{shown}" if shown else family
         try:
-            point = _resolve(family, written, collector)
+            point = resolve_point(family, written, collector)
             with collector.shared_by(point.wrong):
                 keep = where is None or _holds(("variants", family, "where"), where, point, collector)
         except Skip:
@@ -121,7 +121,7 @@ def _holds(path: Path_, where: str, point: Point, collector: Collector) -> bool:
         raise Skip from None
 
 
-def _resolve(family: str, written: Mapping[str, tuple[Axis, Any]], collector: Collector) -> Point:
+def resolve_point(family: str, written: Mapping[str, tuple[Axis, Any]], collector: Collector) -> Point:
     """Evaluate sizes and parameters in the order that they need one another; circles are reported."""
     resolver = _Resolver(written, collector)
     for name in written:

@@ -418,6 +418,18 @@ class SuppressionModel(Model):
     why: str = Field("", description="why it may stay")
 
 
+class SearchModel(Model):
+    """What `gpuprof tune` does where its flags do not say otherwise."""
+
+    strategy: str | None = Field(None, description="how points are chosen: `forest`, `random`, `exhaustive` ...")
+    trials: Annotated[int, Field(ge=1)] | None = Field(None, description="points to try at most")
+    minutes: Annotated[float, Field(gt=0, strict=False)] | None = Field(None, description="minutes to search at most")
+    objective: str | None = Field(
+        None, description="what is minimised: `time`, `-gflops`, `energy`, a counted value, or an expression of values"
+    )
+    seed: Annotated[int, Field(ge=0)] = Field(0, description="of the strategy's random choices")
+
+
 class ExperimentModel(Model):
     """An experiment of gpuprof: buffers, sizes, a reference and variants."""
 
@@ -449,6 +461,7 @@ class ExperimentModel(Model):
         [], description="columns of the table: names of values; `+NAME` and `-NAME` change the usual ones"
     )
     known_races: list[list[int]] = Field([], description="as `race` of `expect`: pairs of lines", exclude=True)
+    search: SearchModel | None = Field(None, description="defaults of `gpuprof tune`")
     suppress: list[SuppressionModel] = Field([], description="findings of `gpuprof sanitize` that are known")
 
     @model_validator(mode="before")
