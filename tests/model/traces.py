@@ -23,6 +23,7 @@ ROUND = {
     "dram_bytes_per_cycle": 16.0,
     "write_bytes_per_cycle": 32.0,
     "mio_entries": 8.0,
+    "lg_entries": 8.0,
     "write_backlog_bytes": 1e9,
     "dram_backlog_bytes": 1e9,
     "barrier_latency": 10.0,

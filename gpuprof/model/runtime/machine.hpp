@@ -27,11 +27,11 @@ enum Reason {
 // Cycles of the SM, bytes per cycle and SM. The order is that of model/timeline.py: CONSTANTS.
 struct Machine {
   double shared_latency, l1_latency, l2_latency, dram_latency, l2_bytes_per_cycle, dram_bytes_per_cycle,
-      write_bytes_per_cycle, block_start, block_interval, warp_interval, mio_entries, write_backlog_bytes,
+      write_bytes_per_cycle, block_start, block_interval, warp_interval, mio_entries, lg_entries, write_backlog_bytes,
       dram_backlog_bytes, special_register_latency, shuffle_latency, transcendental_latency, constant_latency,
       double_latency, matrix_latency, barrier_latency, uniform_latency, branch_latency, l1_lines, l1_fill_latency,
       dram_queue_latency, tlb_latency, tlb_entries, page_sectors_log2, write_line_cycles, relaunch, share_power,
-      code_line_cycles, code_lines, register_window, atomic_cycles, max_cycles;
+      code_line_cycles, l2_request_bytes, dram_request_bytes, register_window, atomic_cycles, max_cycles;
 };
 // As model/code_table.py: CODE.
 struct Instruction {

@@ -131,7 +131,7 @@ class MemoryPath {
       while (end < access.sectors && line_of(sectors[end]) == line_of(sectors[k])) own |= cold[end++] != 0;
       L1Cache::Line& line = l1_.at(line_of(sectors[k]) + (own ? salt : 0), start);
       int missing = 0;
-      double cost = 0, share = 0;
+      double cost = 0, share = 0, asks = 0;  // asks: this SM's part of the line's request to the DRAM
       for (i32 j = k; j < end; ++j) {
         const int place = (int)(sectors[j] & 3);
         if (line.valid >> place & 1) {
@@ -141,13 +141,14 @@ class MemoryPath {
         }
         missing += 1;
         cost += bytes[j];
+        asks = std::max(asks, std::min(1.0, bytes[j] / 32.0));
         if (cold[j]) share = std::max(share, std::pow(std::min(1.0, bytes[j] / 32.0), m_.share_power));
       }
       if (missing) {
         misses += missing;
         const double asked =
             access.kind == LOCAL_LOAD ? start : tlb_.known(sectors[k] + (own ? salt >> 14 : 0), start);
-        const double arrival = fetch(asked, missing, cost, share);
+        const double arrival = fetch(asked, missing, cost, share, asks);
         for (i32 j = k; j < end; ++j) {
           const int place = (int)(sectors[j] & 3);
           if (line.valid >> place & 1) continue;
@@ -162,13 +163,14 @@ class MemoryPath {
   }
 
   // When ``sectors`` of a line are there that were asked for; ``share``: how much of the way to the DRAM is waited for.
-  double fetch(double asked, int sectors, double cost, double share) {
-    l2_free = std::max(l2_free, asked) + sectors * 32 / m_.l2_bytes_per_cycle;
-    l2_busy += sectors * 32 / m_.l2_bytes_per_cycle;
+  double fetch(double asked, int sectors, double cost, double share, double share_of_request) {
+    const double cycles = (sectors * 32 + m_.l2_request_bytes) / m_.l2_bytes_per_cycle;
+    l2_free = std::max(l2_free, asked) + cycles;
+    l2_busy += cycles;
     double arrival = std::max(asked, l2_free) + m_.l2_latency;
     const double beyond = (m_.dram_latency - m_.l2_latency) * share;
     if (cost > 0) {
-      load_dram(cost, asked);
+      load_dram(cost + m_.dram_request_bytes * share_of_request, asked);
       arrival = std::max(arrival, dram_free + m_.l2_latency + beyond);
     }
     if (share > 0) {
