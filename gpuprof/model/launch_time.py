@@ -117,7 +117,7 @@ def trace_launch(request: LaunchRequest, gpu: GpuConstants) -> TracedLaunch:
         instructions=instructions,
         trace=trace,
         loop=loop,
-        costs=SharedSectors(found, trace, code).costs(fits.blocks_per_sm * sms, gpu["l2_bytes"]),
+        costs=SharedSectors(found, trace, code).costs(fits.blocks_per_sm * sms, gpu["l2_bytes"] * gpu["l2_share"]),
         slots=fits.blocks_per_sm,
         blocks_per_sm=blocks_per_sm,
         total_blocks=total,
@@ -165,7 +165,7 @@ def machine_of(launch: TracedLaunch, gpu: GpuConstants, *, warm: bool = False) -
     shares = {
         "l2_bytes_per_cycle": min(port, gpu["l2_bytes_per_cycle"] / sms),
         "dram_bytes_per_cycle": min(port, gpu["dram_bytes_per_cycle"] / sms),
-        "write_bytes_per_cycle": min(port, gpu["write_bytes_per_cycle"] / sms),
+        "write_bytes_per_cycle": min(gpu["write_port_bytes_per_cycle"], gpu["write_bytes_per_cycle"] / sms),
         "l1_lines": launch.l1_bytes / 128 * gpu["l1_share"],
         "page_sectors_log2": math.log2(gpu["page_bytes"] / 32),
         "max_cycles": 4e9,

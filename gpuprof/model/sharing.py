@@ -198,7 +198,10 @@ class SharedSectors:
         self._low, self._span = self._bounds()
 
     def costs(self, resident: int, l2_bytes: float) -> Costs:
-        """The costs of the trace's sectors, where ``resident`` blocks of the grid run at a time."""
+        """The costs of the trace's sectors, where ``resident`` blocks of the grid run at a time.
+
+        ``l2_bytes`` is what the L2 holds of data that are used again.
+        """
         trace = self._trace
         cost, cold = np.zeros(len(trace.sectors), np.float32), np.zeros(len(trace.sectors), np.uint8)
         local = self._local_bytes()
@@ -226,16 +229,30 @@ class SharedSectors:
         for wave in range(int(waves.max(initial=0)) + 1):
             blocks = np.arange(wave * resident, min(self._total, (wave + 1) * resident), dtype=np.int64)
             found = self._touches(True, blocks)
+            missed = self._evicted(found, self._touches(False, blocks), l2)
             mine = places[waves == wave]
             index = self._trace.sectors[mine] - self._low
             share = np.maximum(found.blocks[index], 1)
-            new = ~before[index] & (rounds[waves == wave] <= found.first[index])
+            again = rounds[waves == wave] > found.first[index]
+            new = np.where(again, missed[index], ~before[index])
             cold[mine] = new
             cost[mine] = np.where(new, np.where(lonely[index], _PAIR_BYTES, SECTOR_BYTES) / share, 0)
             now = found.first < NEVER
             kept += float((now & ~before).sum()) * SECTOR_BYTES
             before = now if kept > l2 else before | now
             kept = float(before.sum()) * SECTOR_BYTES if kept > l2 else kept
+
+    @staticmethod
+    def _evicted(read: Touched, written: Touched, l2: float) -> NDArray[np.bool_]:
+        """Which sectors have left the L2 when a later round of the same wave comes back to them.
+
+        Where the wave touches more than the L2 holds, so many that the rest fits, spread evenly.
+        """
+        touched_bytes = float(((read.first < NEVER) | (written.first < NEVER)).sum()) * SECTOR_BYTES
+        share = max(0.0, 1 - l2 / touched_bytes) if touched_bytes else 0.0
+        places = np.arange(len(read.first), dtype=np.uint64)
+        scrambled = (places * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)
+        return np.asarray(scrambled < share * (1 << 24))
 
     def _as_traced(self, cost: NDArray[np.float32], cold: NDArray[np.uint8], l2_bytes: float) -> None:
         """Without the grid's addresses: every sector is cold the first time that a traced block touches it."""

@@ -27,6 +27,7 @@ ROUND = {
     "write_backlog_bytes": 1e9,
     "dram_backlog_bytes": 1e9,
     "barrier_latency": 10.0,
+    "barrier_interval": 0.0,
     "l1_lines": 1024.0,
     "tlb_entries": 64.0,
     "page_sectors_log2": 16.0,

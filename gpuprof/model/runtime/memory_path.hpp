@@ -80,7 +80,7 @@ class MemoryPath {
     return {start + cycles - 1 + latency - TO_LSU, start + cycles + READ, start + cycles};
   }
   // ``salt`` sets apart the addresses of a block that stands for another one.
-  Served serve(const Access& access, i64 salt, double now) {
+  Served serve(const Access& access, int words, i64 salt, double now) {
     if (access.kind == SHARED_ACCESS || access.kind == COPY_STORE)
       return pass(now, std::max(1, access.passes), m_.shared_latency);
     const i64* sectors = launch_.sectors + access.first_sector;
@@ -88,7 +88,7 @@ class MemoryPath {
     for (i32 k = 0; k < access.sectors; ++k) lines += !k || line_of(sectors[k]) != line_of(sectors[k - 1]);
     switch (access.kind) {
       case STORE: case LOCAL_STORE: case ATOMIC: return store(access, sectors, lines, salt, now);
-      default: return load(access, sectors, lines, salt, now);
+      default: return load(access, sectors, lines, words, salt, now);
     }
   }
 
@@ -120,9 +120,12 @@ class MemoryPath {
     return {done, start + lines + READ, lsu_free};
   }
 
-  Served load(const Access& access, const i64* sectors, int lines, i64 salt, double now) {
-    Served served = pass(now, std::max(1, lines), m_.l1_latency);
-    const double start = served.taken - std::max(1, lines);
+  // A line takes a cycle, and so does a word of all lanes on its way to the registers.
+  Served load(const Access& access, const i64* sectors, int lines, int words, i64 salt, double now) {
+    const double scattered = (lines - (access.sectors + 3) / 4) * m_.scattered_line_cycles;
+    const double cycles = std::max(words, lines) + scattered;
+    Served served = pass(now, cycles, m_.l1_latency);
+    const double start = served.taken - cycles;
     const u8* cold = launch_.cold + access.first_sector;
     const float* bytes = launch_.dram_bytes + access.first_sector;
     for (i32 k = 0; k < access.sectors;) {
@@ -176,7 +179,7 @@ class MemoryPath {
     if (share > 0) {
       arrival = std::max(arrival, asked + m_.l2_latency + beyond);
       const double load = std::min(1.0, recent_ / (WINDOW * m_.dram_bytes_per_cycle));
-      arrival -= m_.dram_queue_latency * share * load * std::log(1 - 0.999 * random());
+      arrival -= m_.dram_queue_latency * share * load * load * std::log(1 - 0.999 * random());
     }
     return arrival;
   }

@@ -259,12 +259,13 @@ class Timeline {
       --live_[slot];
       end_ = std::max(end_, now + 1);
     } else if (code.completion == BARRIER) {
+      barrier_free_ = std::max(barrier_free_, now) + m_.barrier_interval;
       warp.at_barrier = true;
       ++waiting_[slot];
     } else {
       set_gate(warp);
     }
-    if (waiting_[slot] > 0 && waiting_[slot] >= live_[slot]) open_barrier(slot, now);
+    if (waiting_[slot] > 0 && waiting_[slot] >= live_[slot]) open_barrier(slot, std::max(now, barrier_free_));
     if (!live_[slot]) finish(slot, now);
   }
 
@@ -305,7 +306,7 @@ class Timeline {
     Served all = {now + 12, now + 10, 0};
     while (warp.access != warp.accesses_end && warp.access->run == warp.number && warp.access->site == warp.pc) {
       const Access& each = *warp.access++;
-      const Served served = memory_.serve(each, warp.salt, now);
+      const Served served = memory_.serve(each, launch_.code[warp.pc].words, warp.salt, now);
       all.done = std::max(all.done, served.done);
       all.read = std::max(all.read, served.read);
       all.taken = std::max(all.taken, served.taken);
@@ -343,7 +344,7 @@ class Timeline {
   std::vector<i32> live_, waiting_, running_;
   std::vector<double> fetched_;  // per line of eight instructions: when it came; negative: not yet asked for
   Subpartition sub_[SUBPARTITIONS];
-  double launch_free_ = 0, code_free_ = 0, end_ = 0, issued_ = 0;
+  double launch_free_ = 0, code_free_ = 0, barrier_free_ = 0, end_ = 0, issued_ = 0;
   i64 next_ = 0, done_ = 0;
   bool far_ = false;
 };
