@@ -61,7 +61,9 @@ def variants_of(name: str, source: Path) -> tuple[Variant, ...]:
 
     def moved(variant: Variant) -> Variant:
         steps = tuple(
-            replace(step, source=source.resolve()) if isinstance(step, KernelStep) and step.source.name == name else step
+            replace(step, source=source.resolve())
+            if isinstance(step, KernelStep) and step.source.name == name
+            else step
             for step in variant.steps
         )
         return replace(variant, steps=steps)
