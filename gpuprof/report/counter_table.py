@@ -68,10 +68,23 @@ def render_counters(
             _print_lines(counters, console)
         else:
             shown = chosen_counters(counters, {**derived_values(result)}, columns)
-            print_columns(counter_columns(shown), console)
-            if not columns:
+            if columns:
+                print_columns(counter_columns(shown), console)
+            else:
+                _print_nonzero(shown, console)
                 _print_reading(result, counters, console)
         console.print()
+
+
+def _print_nonzero(counters: Counters, console: Console) -> None:
+    """The counters that counted something, and how many more are 0."""
+    from rich.text import Text
+
+    nonzero = {name: value for name, value in counters.values.items() if value}
+    print_columns(counter_columns(replace(counters, values=nonzero)), console)
+    zeros = len(counters.values) - len(nonzero)
+    if zeros:
+        console.print(Text(f"{zeros} more counters are 0 (see --csv, --json)", style="dim"))
 
 
 def _origin(result: Result) -> str:

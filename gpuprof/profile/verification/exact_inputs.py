@@ -9,8 +9,7 @@ import re
 import zlib
 from dataclasses import replace
 
-import numpy as np
-
+from gpuprof.experiment.element_types import kind_of
 from gpuprof.experiment.model import Buffer, Fill, Variant
 
 #: The multiplier of Knuth's multiplicative hash (The Art of Computer Programming, vol. 3, section 6.4): signs and sizes
@@ -34,7 +33,7 @@ def with_small_integers(variant: Variant, nonnegative: frozenset[str], largest: 
 
 
 def _may_be_replaced(buffer: Buffer) -> bool:
-    return np.dtype(buffer.dtype).kind == "f" and buffer.fill.kind in ("random", "expression")
+    return kind_of(buffer.dtype) == "f" and buffer.fill.kind in ("random", "expression")
 
 
 def _filled(buffer: Buffer, signed: bool, largest: int) -> Buffer:
