@@ -49,6 +49,7 @@ class CountersFlags:
     json_file: str | None
     csv_file: str | None
     markdown_file: str | None
+    html_file: str | None
 
 
 @click.command()
@@ -73,7 +74,7 @@ class CountersFlags:
 @click.option("--build-timeout", type=click.FloatRange(0), default=300.0, help="Seconds per nvcc process.")
 @click.option("--launch-timeout", type=click.FloatRange(0), help="Seconds per emulated launch  [default: 600]")
 @columns_option
-@export_options("json", "csv", "markdown")
+@export_options("json", "csv", "markdown", "html")
 def command(config: str, **parsed: Any) -> None:
     """Count what each variant of CONFIG does, under Nsight Compute's metric names.
 
@@ -87,11 +88,15 @@ def command(config: str, **parsed: Any) -> None:
     from gpuprof.report.console import make_console
     from gpuprof.report.counter_exports import AGREEMENT_EXPORTERS, COUNTER_EXPORTERS
     from gpuprof.report.counter_table import disagreements, render_agreement, render_counters
-    from gpuprof.report.exports import write_text
+    from gpuprof.report.exports import run_html, write_text
+    from gpuprof.report.page.render import require_report_extra
     from gpuprof.results.expectations import load_experiment
 
     flags = read_flags(CountersFlags, parsed)
-    targets = targets_of({"json": flags.json_file, "csv": flags.csv_file, "markdown": flags.markdown_file})
+    files = {"json": flags.json_file, "csv": flags.csv_file, "markdown": flags.markdown_file, "html": flags.html_file}
+    targets = targets_of(files)
+    if "html" in targets:
+        require_report_extra()
     compared = _compared(flags.compare)
     overrides = parse_overrides(flags.overrides)
     options = _options(flags, whole=compared)
@@ -111,6 +116,9 @@ def command(config: str, **parsed: Any) -> None:
                 columns=parse_columns(flags.columns),
             )
     for kind, target in targets.items():
+        if kind == "html":
+            write_text(run_html(run), target)
+            continue
         write_text((AGREEMENT_EXPORTERS if compared else COUNTER_EXPORTERS)[kind](run), target)
     sys.exit(_exit_code(run, disagreements(run) if compared else 0, ncu is not None))
 

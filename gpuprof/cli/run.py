@@ -269,15 +269,18 @@ def _print(run: Run, flags: RunFlags, said: Collection[str]) -> None:
     """The table, without the notes that were said already, and the files."""
     from dataclasses import replace
 
+    from gpuprof.cli.pages import past_of
     from gpuprof.report.column_choice import parse_columns
     from gpuprof.report.console import make_console
     from gpuprof.report.exports import write_exports
     from gpuprof.report.run_table import render_run
 
+    names = parse_columns(flags.columns)
     if not flags.writes_stdout:
         shown = replace(run, notes=tuple(note for note in run.notes if note not in said))
-        render_run(shown, make_console(), sass=flags.sass, steps=flags.steps, columns=parse_columns(flags.columns))
-    write_exports(run, flags.targets)
+        render_run(shown, make_console(), sass=flags.sass, steps=flags.steps, columns=names)
+    past = past_of(run, flags.history) if flags.html_file is not None else ()
+    write_exports(run, flags.targets, columns=names, past=past)
 
 
 def exit_code(run: Run, *, check: bool) -> int:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -135,27 +134,21 @@ class VariantAccesses:
 
 
 @dataclass(frozen=True)
-class RunView:
-    """One run's part of a page."""
+class PageView:
+    """One subject's part of a page: a run, a comparison, a kernel's code. What it lacks is left out."""
 
     identifier: str
     title: str
-    description: str
-    origin: tuple[str, ...]
-    table: Table | None
-    notes: tuple[Note, ...]
-    figures: tuple[Figure, ...]
-    accesses: tuple[VariantAccesses, ...]
-    codes: tuple[CodeView, ...]
-    code_note: str
-    checks: Table | None
-    differences: tuple[Figure, ...]
-    expectations: Table | None
-    further: tuple[Table, ...]
-    environment: tuple[Fact, ...]
-
-
-@dataclass(frozen=True)
-class Page:
-    title: str
-    runs: Sequence[RunView]
+    description: str = ""
+    origin: tuple[str, ...] = ()
+    table: Table | None = None
+    notes: tuple[Note, ...] = ()
+    further: tuple[Table, ...] = ()  #: below the table, each closed at first
+    figures: tuple[Figure, ...] = ()
+    accesses: tuple[VariantAccesses, ...] = ()
+    codes: tuple[CodeView, ...] = ()
+    code_note: str = ""
+    checks: Table | None = None
+    differences: tuple[Figure, ...] = ()
+    expectations: Table | None = None
+    environment: tuple[Fact, ...] = ()
