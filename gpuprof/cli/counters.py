@@ -84,6 +84,7 @@ def command(config: str, **parsed: Any) -> None:
     from gpuprof import experiment as experiments
     from gpuprof.cli.run_progress import make_observer
     from gpuprof.experiment.overrides import parse_overrides
+    from gpuprof.profile.lane_recording import with_accesses
     from gpuprof.report.column_choice import parse_columns
     from gpuprof.report.console import make_console
     from gpuprof.report.counter_exports import AGREEMENT_EXPORTERS, COUNTER_EXPORTERS
@@ -104,6 +105,8 @@ def command(config: str, **parsed: Any) -> None:
     ncu = ncu_options_of(read_flags(NcuFlags, parsed), wanted=compared)
     with make_observer(quiet=takes_stdout(targets)) as observer:
         run = _count(experiment, options, ncu, observer, compared)
+        if "html" in targets:
+            run = with_accesses(run, experiment, options)
     if not takes_stdout(targets):
         if compared:
             render_agreement(run, make_console())

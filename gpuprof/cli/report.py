@@ -93,6 +93,7 @@ def _run(config: str, device: str | None, arch: str | None) -> Run:
     from gpuprof.cli.run_progress import make_observer
     from gpuprof.device.choice import parse_devices
     from gpuprof.experiment import find_config
+    from gpuprof.profile.lane_recording import with_accesses
     from gpuprof.profile.options import COMPILED_BUDGET, RunOptions
     from gpuprof.profile.run import run_experiment
     from gpuprof.results.expectations import load_experiment
@@ -105,4 +106,4 @@ def _run(config: str, device: str | None, arch: str | None) -> Run:
     )
     experiment = load_experiment(find_config(config), arch=options.arch)
     with make_observer(quiet=True) as observer:
-        return run_experiment(experiment, options, observer)
+        return with_accesses(run_experiment(experiment, options, observer), experiment, options)

@@ -150,6 +150,7 @@ def _run(
     from gpuprof.cli.run_progress import make_observer
     from gpuprof.errors import UsageError
     from gpuprof.experiment.overrides import parse_overrides
+    from gpuprof.profile.lane_recording import with_accesses
     from gpuprof.profile.ncu.counters import count_with_ncu, require_ncu, with_ncu
     from gpuprof.profile.run import run_experiment
     from gpuprof.report.column_choice import check_names, parse_columns
@@ -169,6 +170,8 @@ def _run(
         run = run_experiment(experiment, options, observer, worker)
         if ncu is not None and run.complete:
             run = with_ncu(run, count_with_ncu(experiment, options, ncu))
+        if flags.html_file is not None:
+            run = with_accesses(run, experiment, options)
     return run, observer.said
 
 

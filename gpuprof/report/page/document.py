@@ -68,6 +68,7 @@ def code_page(head: KernelHead, analysis: Analysis, sources: Mapping[str, str]) 
         origin=(first,),
         table=loops,
         notes=tuple(Note(line.strip()) for line in notes),
+        heading="Loops and instructions",
         codes=(code_view("code-1", head.name, head.name, listing, of_listing(listing), sources),),
     )
     return _page([view])

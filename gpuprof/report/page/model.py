@@ -53,6 +53,7 @@ class Figure:
     caption: str
     svg: Markup
     wide: bool = False
+    lanes: bool = False  #: cells with numbers in them: never drawn smaller than they can be read
 
 
 @dataclass(frozen=True)
@@ -119,18 +120,12 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class AccessView:
-    """One access of a warp: a sentence of what it costs, and the picture of its lanes."""
+class AccessGroup:
+    """One kind of access, a picture for each pattern."""
 
     title: str
-    sentence: str
-    figure: Figure
-
-
-@dataclass(frozen=True)
-class VariantAccesses:
-    variant: str
-    accesses: tuple[AccessView, ...]
+    figures: tuple[Figure, ...]
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -145,10 +140,11 @@ class PageView:
     notes: tuple[Note, ...] = ()
     further: tuple[Table, ...] = ()  #: below the table, each closed at first
     figures: tuple[Figure, ...] = ()
-    accesses: tuple[VariantAccesses, ...] = ()
+    accesses: tuple[AccessGroup, ...] = ()
     codes: tuple[CodeView, ...] = ()
     code_note: str = ""
     checks: Table | None = None
     differences: tuple[Figure, ...] = ()
     expectations: Table | None = None
     environment: tuple[Fact, ...] = ()
+    heading: str = "Results"  #: above the table

@@ -11,6 +11,7 @@ from gpuprof.report.page.code import code_views
 from gpuprof.report.page.model import Fact, Figure, Note, PageView, Table
 from gpuprof.report.page.pictures.difference import difference
 from gpuprof.report.page.pictures.ladder import ladder
+from gpuprof.report.page.pictures.lanes import access_groups
 from gpuprof.report.page.pictures.occupancy import occupancy_curves
 from gpuprof.report.page.pictures.roofline import roofline
 from gpuprof.report.page.pictures.sweep import sweeps
@@ -49,6 +50,7 @@ def run_view(run: Run, identifier: str, columns: Sequence[str] = (), past: Seque
         notes=tuple(_notes(run)),
         further=tuple(_further(run)),
         figures=tuple(_figures(run, past)),
+        accesses=access_groups(run),
         codes=codes,
         code_note=code_note,
         checks=checks_table(run),
