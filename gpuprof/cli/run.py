@@ -136,16 +136,16 @@ def command(config: str, **flags: Any) -> None:
     order = parse_order(given.sort) if given.sort else None
     _check_targets(given)
     with head_start(options.devices) as worker:
-        run, said = _run(config, given, ncu_options_of(ncu), options, worker)
+        run, reported = _run(config, given, ncu_options_of(ncu), options, worker)
     run = _store(run, given)
-    _print(order.of(run) if order else run, given, said)
+    _print(order.of(run) if order else run, given, reported)
     raise click.exceptions.Exit(exit_code(run, check=given.check))
 
 
 def _run(
     config: str, flags: RunFlags, ncu: NcuOptions | None, options: RunOptions, worker: ChildProcess | None
 ) -> tuple[Run, Collection[str]]:
-    """The run, and the notes that were said while it went on."""
+    """The run, and the notes that were reported while it went on."""
     from gpuprof import experiment as experiments
     from gpuprof.cli.run_progress import make_observer
     from gpuprof.errors import UsageError
@@ -170,9 +170,13 @@ def _run(
         run = run_experiment(experiment, options, observer, worker)
         if ncu is not None and run.complete:
             run = with_ncu(run, count_with_ncu(experiment, options, ncu))
+<<<<<<< HEAD
         if flags.html_file is not None:
             run = with_accesses(run, experiment, options)
     return run, observer.said
+=======
+    return run, observer.messages
+>>>>>>> main
 
 
 def _options(flags: RunFlags, settings: Mapping[type, Mapping[str, Any]], *, ncu: bool) -> RunOptions:
@@ -268,8 +272,8 @@ def _keep_killed_run(config: Path, flags: RunFlags, *, resume: bool) -> None:
         store_killed_run(config, History(history_path(flags.history)))
 
 
-def _print(run: Run, flags: RunFlags, said: Collection[str]) -> None:
-    """The table, without the notes that were said already, and the files."""
+def _print(run: Run, flags: RunFlags, reported: Collection[str]) -> None:
+    """The table, without the notes that were reported already, and the files."""
     from dataclasses import replace
 
     from gpuprof.cli.pages import past_of
@@ -280,10 +284,16 @@ def _print(run: Run, flags: RunFlags, said: Collection[str]) -> None:
 
     names = parse_columns(flags.columns)
     if not flags.writes_stdout:
+<<<<<<< HEAD
         shown = replace(run, notes=tuple(note for note in run.notes if note not in said))
         render_run(shown, make_console(), sass=flags.sass, steps=flags.steps, columns=names)
     past = past_of(run, flags.history) if flags.html_file is not None else ()
     write_exports(run, flags.targets, columns=names, past=past)
+=======
+        shown = replace(run, notes=tuple(note for note in run.notes if note not in reported))
+        render_run(shown, make_console(), sass=flags.sass, steps=flags.steps, columns=parse_columns(flags.columns))
+    write_exports(run, flags.targets)
+>>>>>>> main
 
 
 def exit_code(run: Run, *, check: bool) -> int:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpuprof.sass.analysis import Analysis
     from gpuprof.targets.machine_code import Request, Subject
 
-_MOST_OVERVIEW_ROWS = 40
+_MAX_OVERVIEW_ROWS = 40
 
 
 @dataclass(frozen=True)
@@ -244,7 +244,7 @@ def _print_rows(name: str, subjects: Iterable[Subject], unreadable: Sequence[str
         resources = subject.resources
         registers = resources.registers if resources is not None else None
         rows.append(row_of(subject.demangled, registers, analysis_of(subject)))
-    print_overview(name, rows, make_console(), _MOST_OVERVIEW_ROWS, unreadable)
+    print_overview(name, rows, make_console(), _MAX_OVERVIEW_ROWS, unreadable)
 
 
 def _print_difference(first: Subject, second: Subject, view: _View, *, as_json: bool) -> None:

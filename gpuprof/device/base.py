@@ -73,6 +73,7 @@ class Launch:
     poison: int = 0xFF
     unset: tuple[Handle, ...] | None = None  #: buffers of which reads before any store are looked for, where possible
     outputs: tuple[Handle, ...] = ()  #: buffers whose coverage by a sample of blocks is of interest
+    offsets: tuple[int, ...] = ()  #: of the arguments in the parameter space; empty: each aligned to its size
     reorders: bool = False  #: look whether the result depends on the order of warps, where the device can
 
     @property
@@ -215,6 +216,10 @@ class Device(Protocol):
     @property
     def lost(self) -> bool:
         """Whether a fault made the device unusable for this process."""
+        ...
+
+    def address_of(self, pointer: Pointer) -> int:
+        """The address by which kernels reach it."""
         ...
 
     def allocate(self, nbytes: int) -> Handle:

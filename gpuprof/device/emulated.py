@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gpuprof.emulator.loader import KernelImage, Module
     from gpuprof.emulator.memory.arena import Arena
     from gpuprof.emulator.options import EmulationOptions, EmulationReport
+    from gpuprof.model.launch_time import LaunchRequest
     from gpuprof.toolchain.tools import Toolchain
 
 #: What a bundled experiment may take at most.
@@ -80,6 +81,9 @@ class EmulatedDevice:
         from gpuprof.emulator.memory.arena import ArrayName
 
         self._arena.names[self._address(handle)] = ArrayName(name, np.dtype(dtype).itemsize, shape)
+
+    def address_of(self, pointer: Pointer) -> int:
+        return self._address(pointer.handle) + pointer.offset_bytes
 
     def free(self, handle: Handle) -> None:
         self._arena.free(self._address(handle))
@@ -176,6 +180,25 @@ class EmulatedDevice:
 
         image = self._module(launch.cubin).image(launch.symbol)
         return image, self._arena, pack_parameters(image, [self._argument(argument) for argument in launch.arguments])
+
+    def traceable(self, launch: Launch) -> LaunchRequest:
+        """The launch as the time model asks for it; raises LaunchError and its kinds."""
+        from gpuprof.model.launch_time import LaunchRequest
+
+        module = self._module(launch.cubin)
+        _check_limits(module, launch)
+        image, arena, parameters = self.prepared(launch)
+        resources = module.resources(launch.symbol)
+        return LaunchRequest(
+            image=image,
+            arena=arena,
+            grid=launch.grid,
+            block=launch.block,
+            parameters=parameters,
+            shared_bytes=launch.shared_bytes,
+            registers=resources.registers if resources is not None else 0,
+            options=self._options,
+        )
 
     def place(self, handle: Handle) -> int:
         """The virtual address of a buffer."""

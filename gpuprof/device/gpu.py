@@ -43,7 +43,7 @@ PIECE_BYTES = 2 << 20
 COMPARE_THREADS = 256
 COMPARE_BLOCKS_PER_SM = 8
 #: This share of the memory stays free of what is kept for comparison.
-ROOM_SHARE = 0.25
+FREE_SHARE = 0.25
 #: Errors after which the context cannot be used again, by the words in pycuda's messages.
 _CONTEXT_LOST = (
     "illegal address",
@@ -190,7 +190,7 @@ class GpuDevice:
             return False
         with self._translated():
             free, total = self._cuda.mem_get_info()
-        return bool(free - nbytes >= ROOM_SHARE * total)
+        return bool(free - nbytes >= FREE_SHARE * total)
 
     def equal(self, left: Handle, right: Handle) -> bool:
         """Do both hold the same bytes? Compared by the GPU."""
@@ -241,6 +241,9 @@ class GpuDevice:
                 return start + int(changed[-1] if start < 0 else changed[0])
         return None
 
+    def address_of(self, pointer: Pointer) -> int:
+        return self._address(pointer.handle) + pointer.offset_bytes
+
     def _address(self, handle: Handle) -> int:
         return self._allocations[handle.identifier].address
 
@@ -253,7 +256,7 @@ class GpuDevice:
 
     def enqueue(self, launch: Launch) -> None:
         """Launch on the stream, without waiting."""
-        data = pack_parameters(tuple(self._parameter(argument) for argument in launch.arguments))
+        data = pack_parameters(tuple(self._parameter(argument) for argument in launch.arguments), launch.offsets)
         function = self._function(launch, len(data))
         arguments = (data,) if data else ()
         with self._translated():
@@ -361,7 +364,7 @@ class GpuDevice:
             return ctypes.c_void_p(self._address(value.handle) + value.offset_bytes)
         try:
             return np.ctypeslib.as_ctypes_type(np.dtype(value.dtype))(value.value)
-        except NotImplementedError:
+        except (NotImplementedError, TypeError):
             raise LaunchError(f"a host function cannot take a {value.dtype} by value; give it a float32") from None
 
     def synchronize(self) -> None:
@@ -463,9 +466,13 @@ def explain(text: str) -> str:
     return f"the launch failed: {reason or call}"
 
 
-def pack_parameters(values: tuple[bytes, ...]) -> bytes:
-    """Kernel parameters in one buffer, each aligned to its own size, as the driver reads them."""
+def pack_parameters(values: tuple[bytes, ...], offsets: tuple[int, ...] = ()) -> bytes:
+    """Kernel parameters in one buffer, as the driver reads them; without ``offsets`` each aligned to its own size."""
     packed = bytearray()
+    if offsets:
+        for offset, value in zip(offsets, values, strict=True):
+            packed += bytes(offset - len(packed)) + value
+        return bytes(packed)
     for value in values:
         packed += bytes(-len(packed) % len(value)) + value
     return bytes(packed)

@@ -42,7 +42,7 @@ BATCH_LANES = 16384
 #: Shared memory of one batch at most.
 _BATCH_SHARED_BYTES = 32 << 20
 #: A grid of so few blocks is not worth sampling.
-_FEW_BLOCKS = 27
+_MAX_UNSAMPLED_BLOCKS = 27
 #: Opcodes by which blocks can talk to each other.
 _GLOBAL_ATOMICS = names_where(lambda row: row.is_atomic and row.space in (Space.GLOBAL, Space.GENERIC))
 
@@ -79,7 +79,7 @@ def emulate(
     numpy_engine = _Engine(context, image)
     engine = ChosenEngine(context, image, numpy_engine, numpy_engine.workers, total)
     talks = image.program.uses(_GLOBAL_ATOMICS)
-    if options.budget is None or total <= _FEW_BLOCKS or talks:
+    if options.budget is None or total <= _MAX_UNSAMPLED_BLOCKS or talks:
         strata = [_Stratum(total, engine.run(np.arange(total, dtype=np.int64)))]
     else:
         coverage = _Coverage(arena, options.watched)

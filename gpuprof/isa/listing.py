@@ -12,12 +12,12 @@ from gpuprof.isa.machine import INSTRUCTION_BYTES
 class FindingFacts:
     """A finding of ``gpuprof sass`` at its place; ``file`` is empty where the compiler gave no line."""
 
-    address: int
-    sentence: str
-    fix: str
-    saving: str = ""
-    file: str = ""
-    line: int | None = None
+    address: int  #: of the first instruction that it names
+    sentence: str  #: what was found
+    fix: str  #: the usual repair
+    saving: str = ""  #: what the repair would save, estimated
+    file: str = ""  #: source file; empty where the compiler gave no line
+    line: int | None = None  #: in ``file``, from 1
 
 
 @dataclass(frozen=True)
@@ -29,12 +29,12 @@ class Listing:
     """
 
     kernel: str  #: demangled
-    arch: str
-    instructions: tuple[str, ...]
-    files: tuple[str, ...] = ()
-    start: int = 0
+    arch: str  #: ``sm_89``
+    instructions: tuple[str, ...]  #: ``CONTROL PLACE TEXT`` of each
+    files: tuple[str, ...] = ()  #: source files that ``PLACE`` counts, from 0
+    start: int = 0  #: address of the first instruction
     loops: tuple[tuple[int, int, int], ...] = ()  #: number, first address, address past the last
-    findings: tuple[FindingFacts, ...] = ()
+    findings: tuple[FindingFacts, ...] = ()  #: in the order of their weight
 
     @property
     def rows(self) -> Iterator[ListedInstruction]:

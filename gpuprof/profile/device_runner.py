@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from gpuprof.device.base import DeviceDescription
-from gpuprof.device.session import POISONS
+from gpuprof.device.session import POISON_BYTES
 from gpuprof.errors import GpuprofError, LaunchTimeoutError
 from gpuprof.experiment.model import BufferArgument, FillStep, Variant
 from gpuprof.profile.interleaved_timing import TimingPool, Track
@@ -198,7 +198,7 @@ class Lane:
             references=references if any(references) else (),
             tolerance=variant.tolerance,
             sums=tuple(self._data.sums(variant, seed) for seed in seeds),
-            poison=POISONS[0],
+            poison=POISON_BYTES[0],
             why_not_compared="" if any(references) else self._why_not_compared(ready),
             save=self._save_folders(ready, len(seeds)),
             unreferenced=_unreferenced(variant, references[0]),
@@ -328,7 +328,7 @@ def _with_note(answer: Checked, settled: bool) -> Verification:
 
 def second_pass(request: Check, references: tuple[Mapping[str, Path], ...]) -> Check:
     """The check of a further pass over the first seed, with the other poison; nothing is kept of it."""
-    return replace(request, jobs=request.jobs[:1], references=references, poison=POISONS[1], save=())
+    return replace(request, jobs=request.jobs[:1], references=references, poison=POISON_BYTES[1], save=())
 
 
 def judge(answer: Checked) -> tuple[Status, str | None]:

@@ -80,5 +80,6 @@ class RunOptions:
     emulate_limit: int = option(
         EMULATE_LIMIT, "Emulator", "Instruction limit per warp (endless-loop guard).", minimum=1, metavar="N"
     )
+    allow_python: bool = option(False, "Checks", "Call Python functions of `reference:` (runs their code).")
     ncu: bool = False
     command: tuple[str, ...] = ()

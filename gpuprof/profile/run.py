@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -60,6 +60,16 @@ class LaneEnded:
     error: BaseException | None = None
 
 
+@dataclass(frozen=True)
+class Part:
+    """Says that a run is a part of something larger, which keeps its rows: it writes no file of its own.
+
+    ``earlier`` are rows by label that stand where they still hold.
+    """
+
+    earlier: Mapping[str, Result] = field(default_factory=dict)
+
+
 Event = VariantBuilt | BuildsEnded | CodeRead | Announced | Outcome | LaneEnded
 
 
@@ -77,17 +87,24 @@ def run_experiment(
 
 
 def run_prepared(
-    experiment: Experiment, options: RunOptions, observer: Observer, setup: Setup, worker: ChildProcess | None = None
+    experiment: Experiment,
+    options: RunOptions,
+    observer: Observer,
+    setup: Setup,
+    worker: ChildProcess | None = None,
+    part: Part | None = None,
 ) -> Run:
-    """``run_experiment`` where tools and devices are settled already."""
-    for note in setup.notes:
+    """``run_experiment`` where tools and devices are settled already; ``part`` of a larger run, where given."""
+    for note in setup.notes if part is None else ():
         observer.note(note)
     chosen = with_references(experiment, select_all(experiment.variants, options.variants))
-    data = SharedData(max((shared_bytes(variant) for variant in chosen), default=0) * options.seeds)
+    data = SharedData(
+        max((shared_bytes(variant) for variant in chosen), default=0) * options.seeds, allow_python=options.allow_python
+    )
     try:
         uuids = [gpu.uuid for gpu in setup.devices.gpus if gpu.uuid] if options.lock else []
         with GpuLocks(uuids, observer.note), Interrupts() as interrupts:
-            return _Conductor(experiment, chosen, options, observer, setup, data, interrupts, worker).run()
+            return _Conductor(experiment, chosen, options, observer, setup, data, interrupts, worker, part).run()
     finally:
         data.close()
 
@@ -105,6 +122,7 @@ class _Conductor:
         data: SharedData,
         interrupts: Interrupts,
         worker: ChildProcess | None,
+        part: Part | None,
     ) -> None:
         self._experiment, self._variants, self._options = experiment, variants, options
         self._observer, self._setup, self._data, self._interrupts = observer, setup, data, interrupts
@@ -121,9 +139,12 @@ class _Conductor:
         self._unread: dict[str, BuiltVariant] = {}  #: built, with machine code that is still being read
         self._code_keys: dict[str, str | None] = {}
         self._listings: dict[str, Listing] = {}
-        self._journal_paths = tuple(p for p in (options.json, journal_path(experiment.path)) if p is not None)
+        paths = (options.json, journal_path(experiment.path)) if part is None else ()
+        self._journal_paths = tuple(path for path in paths if path is not None)
         self._checkpoint = Checkpoint(self._journal_paths)
-        self._earlier: Mapping[str, Result] = earlier_results(self._journal_paths) if options.resume else {}
+        self._earlier: Mapping[str, Result] = {} if part is None else part.earlier
+        if part is None and options.resume:
+            self._earlier = earlier_results(self._journal_paths)
         self._unsaved = False
         self._built_count = self._kept = 0
         self._clocks: list[float] = []

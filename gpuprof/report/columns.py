@@ -66,6 +66,7 @@ class Head:
     omit: tuple[str, ...] = ()
     key: str = ""  #: the name for ``--columns`` where it is not the title's words
     wanted: bool = False  #: somebody asked for it
+    beside: str = ""  #: the name of the column that it follows where that is shown
 
     @property
     def name(self) -> str:
@@ -99,14 +100,16 @@ def draw(heads: tuple[Head, ...], rows: tuple[Row, ...]) -> list[Column]:
     columns = []
     for head in heads:
         cells = tuple(head.text(row) for row in rows)
-        said = set(cells) - {units.NOTHING}
-        if said <= set(head.omit) and head.priority < ALWAYS:
+        texts = set(cells) - {units.NOTHING}
+        if texts <= set(head.omit) and head.priority < ALWAYS:
             continue
         alive = [cell for cell, row in zip(cells, rows, strict=True) if row.result.status in _WITH_VALUES]
-        equal = len(alive) > 1 and len(set(alive)) == 1 and len(said) == 1 and not head.wanted
-        silent = (equal or said <= set(head.hide)) and head.priority < ALWAYS
+        equal = len(alive) > 1 and len(set(alive)) == 1 and len(texts) == 1 and not head.wanted
+        silent = (equal or texts <= set(head.hide)) and head.priority < ALWAYS
         priority = 0 if silent else head.priority
-        columns.append(Column(head.short, cells, priority, head.right, head.shrink_to, "".join(said) if silent else ""))
+        columns.append(
+            Column(head.short, cells, priority, head.right, head.shrink_to, "".join(texts) if silent else "")
+        )
     return columns
 
 
@@ -233,6 +236,18 @@ SASS: tuple[Head, ...] = (
     Head("FFMA share hot loop", "FFMA in\nhot loop", 95, value_text("ffma_share_hot_loop")),
     Head("shared loads per FFMA", "LDS\n/FFMA", 95, value_text("shared_loads_per_ffma")),
     Head("predicated share", "pred-\nicated", 94, value_text("predicated_share")),
+)
+
+#: No table has these by itself.
+ON_REQUEST: tuple[Head, ...] = (
+    Head(
+        "time over baseline",
+        "time\n/base",
+        90,
+        value_text("time_over_baseline"),
+        key="time_over_baseline",
+        beside="speedup",
+    ),
 )
 
 BUILT: tuple[Head, ...] = (VARIANT, STATUS, REGISTERS, SPILLS, STACK, SHARED, OCCUPANCY)

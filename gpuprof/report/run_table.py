@@ -12,6 +12,7 @@ from gpuprof.report.columns import (
     COUNTED,
     COUNTED_BESIDE_TIMES,
     DEVICE,
+    ON_REQUEST,
     SASS,
     STATUS_STYLES,
     TIMED,
@@ -44,7 +45,7 @@ SHOWN_FASTEST = 3
 SHOWN_FAILURES = 10
 
 
-ALL_HEADS = (*TIMED, *COUNTED, *SASS, DEVICE)
+ALL_HEADS = (*TIMED, *COUNTED, *SASS, *ON_REQUEST, DEVICE)
 
 
 def render_run(
@@ -149,9 +150,9 @@ def _reason(result: Result) -> str:
 def _verdicts(run: Run) -> Iterator[tuple[str, str]]:
     """What bounds each variant, where ncu's rates say so."""
     for result in run.results:
-        said = verdict(result) if result.ncu is not None else None
-        if said is not None and said.side:
-            yield "", f"{result.variant}: {said.text}"
+        found = verdict(result) if result.ncu is not None else None
+        if found is not None and found.side:
+            yield "", f"{result.variant}: {found.text}"
     for result in run.results:
         if result.ncu is None and "ncu" in result.missing and result.status is Status.OK:
             yield "yellow", f"{result.variant}: no counters by ncu: {result.missing['ncu']}"
@@ -172,8 +173,8 @@ def _expectations(run: Run) -> Iterator[tuple[str, str]]:
 
 def _warnings(run: Run) -> Iterator[tuple[str, str]]:
     """Each kind of warning once, with the variants that it concerns."""
-    said = ((r.variant, text) for r in run.results if r.timing is not None for text in r.timing.warnings)
-    yield from (("yellow", f"warning: {line}") for line in grouped(said, len(run.results)))
+    messages = ((r.variant, text) for r in run.results if r.timing is not None for text in r.timing.warnings)
+    yield from (("yellow", f"warning: {line}") for line in grouped(messages, len(run.results)))
 
 
 def _row_notes(run: Run) -> Iterator[tuple[str, str]]:

@@ -19,11 +19,12 @@ if TYPE_CHECKING:
 
 def step_lines(run: Run) -> Iterator[tuple[str, str]]:
     """(style, line): of which step a row's resources are, where there are several kernels."""
-    said = ((result.variant, _said(result)) for result in run.results if _kernels(result) > 1 and result.main_step)
-    yield from (("dim", line) for line in grouped(said, len(run.results)))
+    several = (result for result in run.results if _kernels(result) > 1 and result.main_step)
+    messages = ((result.variant, _message(result)) for result in several)
+    yield from (("dim", line) for line in grouped(messages, len(run.results)))
 
 
-def _said(result: Result) -> str:
+def _message(result: Result) -> str:
     return (
         f"registers, shared memory, occupancy and code are of step {result.main_step} "
         f"({result.main_step_share}; {_kernels(result)} kernel launches, --steps shows each)"

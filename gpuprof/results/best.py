@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from gpuprof.isa import ncu_metrics as m
 from gpuprof.results.derived import counters_of, global_sectors
+from gpuprof.results.lookup import is_baseline
 from gpuprof.results.model import Counters, Result, Run, Status
 
 SCHEDULERS = 4
@@ -40,8 +41,14 @@ class Best:
 
 
 def best_of(run: Run) -> Best | None:
-    """The best of the variants that ran and are right; None for fewer than two, and for variants of unequal sizes."""
+    """The best of the variants that ran and are right; None for fewer than two, and for variants of unequal sizes.
+
+    A variant whose ``work`` has other operations than the baseline's (a copy, a conversion) is not in the race.
+    """
     right = [result for result in run.results if result.status is Status.OK]
+    flop = next((result.work_flop for result in right if is_baseline(run, result)), None)
+    if flop is not None:
+        right = [result for result in right if result.work_flop == flop]
     if any(dict(result.sizes) != dict(right[0].sizes) for result in right):
         return None
     timed = [(result.timing.median_us, result) for result in right if result.timing is not None]

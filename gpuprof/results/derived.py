@@ -196,6 +196,11 @@ def _flop(result: Result) -> float | None:
     return None if counters is None else counted_flop(counters)
 
 
+def _time_over_baseline(result: Result) -> float | None:
+    timing = result.timing
+    return None if timing is None or not timing.speedup else 1 / timing.speedup
+
+
 def _spill_bytes(result: Result) -> float | None:
     build = result.build
     if build is None or build.spill_store_bytes is None or build.spill_load_bytes is None:
@@ -242,6 +247,7 @@ TABLE: tuple[Derived, ...] = (
     Derived("gflops", "GFLOP/s", "measured", "the YAML's flop over the median time", _attribute("timing", "gflops")),
     Derived("gbps", "GB/s", "measured", "the YAML's bytes over the median time", _attribute("timing", "gbps")),
     Derived("speedup", "times", "measured", "baseline time over this time", _attribute("timing", "speedup")),
+    Derived("time_over_baseline", "ratio", "measured", "this time over the baseline's", _time_over_baseline),
     Derived("noise", "ratio", "measured", "relative standard deviation of times", _attribute("timing", "noise")),
     Derived("registers", "count", "counted", "registers per thread", _attribute("build", "registers")),
     Derived("spill_bytes", "bytes", "counted", "bytes of spill stores and loads in the code", _spill_bytes),

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from gpuprof.errors import StoreError
-from gpuprof.results.json import MAXIMUM_BYTES, encode, from_json, read_run, result_from_json
+from gpuprof.results.json import MAX_BYTES, encode, from_json, read_run, result_from_json
 from gpuprof.results.model import Result, Run
 from gpuprof.system.files import exists, reason_unreadable
 
@@ -114,7 +114,7 @@ def read_journal(path: Path) -> Run | None:
 
     A last line that was cut short, and lines that are not rows, are dropped.
     """
-    if reason_unreadable(path, MAXIMUM_BYTES) is not None:
+    if reason_unreadable(path, MAX_BYTES) is not None:
         return None
     try:
         lines = path.read_bytes().split(b"\n")

@@ -16,8 +16,8 @@ from gpuprof.sass.model import Instruction, Operand, OperandKind
 from gpuprof.sass.opcodes import guarded
 from gpuprof.sass.word32 import MASK, lut, signed
 
-_MOST_ITERATIONS = 1 << 16
-_MOST_INSTRUCTIONS = 64
+_MAX_ITERATIONS = 1 << 16
+_MAX_INSTRUCTIONS = 64
 _FILES = {
     OperandKind.REGISTER: "R",
     OperandKind.UNIFORM: "UR",
@@ -77,7 +77,7 @@ class Replay:
             for site in self._writers(reader, register):
                 if site in needed:
                     continue
-                if site not in self.once or guarded(code[site]) or len(needed) >= _MOST_INSTRUCTIONS:
+                if site not in self.once or guarded(code[site]) or len(needed) >= _MAX_INSTRUCTIONS:
                     raise _NotCountedError
                 needed.add(site)
                 waiting.extend((site, one) for one in self.flow.roles[site].reads)
@@ -97,7 +97,7 @@ class Replay:
     def _run(self, indices: list[int], ways: Mapping[int, Way]) -> tuple[int, int]:
         code = self.flow.graph.function.instructions
         words = dict(self._words)
-        for done in range(_MOST_ITERATIONS):
+        for done in range(_MAX_ITERATIONS):
             for index in indices:
                 way = ways.get(index)
                 if way is None:

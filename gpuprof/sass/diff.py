@@ -11,7 +11,7 @@ from gpuprof.sass.analysis import Analysis
 from gpuprof.sass.model import Instruction, Operand, OperandKind
 
 #: More instructions than this on either side are compared by their hot loops only.
-MOST_INSTRUCTIONS = 6000
+MAX_INSTRUCTIONS = 6000
 
 _NUMBERED = {
     OperandKind.REGISTER: "R",
@@ -57,7 +57,7 @@ class CodeDifference:
 
 def compare_code(first: Analysis, second: Analysis) -> CodeDifference:
     """The mix, loops and stream of both sides, and the aligned instructions."""
-    large = max(first.instructions, second.instructions) > MOST_INSTRUCTIONS
+    large = max(first.instructions, second.instructions) > MAX_INSTRUCTIONS
     ours = _code(first, large)
     theirs = _code(second, large)
     lines = _align(ours, theirs, (first.arch, second.arch))
@@ -72,8 +72,8 @@ def _code(analysis: Analysis, large: bool) -> Sequence[Instruction]:
     if not large:
         return body
     if analysis.hot_loop is None:
-        return body[:MOST_INSTRUCTIONS]
-    return [body[index] for index in analysis.loop_indices(analysis.hot_loop.number)][:MOST_INSTRUCTIONS]
+        return body[:MAX_INSTRUCTIONS]
+    return [body[index] for index in analysis.loop_indices(analysis.hot_loop.number)][:MAX_INSTRUCTIONS]
 
 
 def _exact(instruction: Instruction) -> tuple[str, int]:

@@ -19,8 +19,6 @@ from gpuprof.sass.model import Instruction, Operand, OperandKind
 from gpuprof.sass.opcodes import is_math
 
 _SLOTS = 3
-#: Opcodes whose chains are counted: each result may go into the next.
-_CHAINED = frozenset(("FFMA", "FADD", "FMUL", "IMAD", "HFMA2", "HADD2", "HMUL2", "FFMA2"))
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def stream_of(flow: Dataflow, indices: Sequence[int], math: str, arch: str) -> S
     facts = pipeline_facts(arch)
     latency = facts.latencies.get(math)
     pairs = _dependent_pairs(flow, indices, math, latency.value if latency is not None else None)
-    chains = chain_lengths(flow.graph, flow, indices, math) if math in _CHAINED or math.endswith("MMA") else []
+    chains = chain_lengths(flow.graph, flow, indices, math)
     return Stream(
         math=math,
         count=sum(is_math(one, math) for one in part),

@@ -23,7 +23,7 @@ _COMPARES = names_where(lambda row: row.computes is Computes.INTEGER_COMPARE)
 _INVERSE = {"LT": "GE", "GE": "LT", "GT": "LE", "LE": "GT", "EQ": "NE", "NE": "EQ"}
 _SWAPPED = {"LT": "GT", "GT": "LT", "LE": "GE", "GE": "LE", "EQ": "EQ", "NE": "NE"}
 _SIGNS = {"LT": "<", "LE": "<=", "GT": ">", "GE": ">=", "NE": "!=", "EQ": "=="}
-_DEEPEST = 24
+_MAX_DEPTH = 24
 _WORD = MASK + 1
 _DATA = {OperandKind.REGISTER: "R", OperandKind.UNIFORM: "UR"}
 _FLAG = {OperandKind.PREDICATE: "P", OperandKind.UNIFORM_PREDICATE: "UP"}
@@ -162,7 +162,7 @@ class _Analysis:
 
     def _value(self, index: int, operand: Operand, depth: int = 0) -> _Value | None:
         file = _DATA.get(operand.kind)
-        if file is None or operand.is_zero or operand.negate or depth > _DEEPEST:
+        if file is None or operand.is_zero or operand.negate or depth > _MAX_DEPTH:
             return None
         register = (file, operand.index)
         found = self.flow.definitions(index, register)
@@ -262,7 +262,7 @@ class _Analysis:
         if operand.is_zero and operand.kind in _DATA:
             return 0
         file = _DATA.get(operand.kind)
-        if file is None or depth > _DEEPEST or operand.invert:
+        if file is None or depth > _MAX_DEPTH or operand.invert:
             return None
         register = (file, operand.index)
         found = self.flow.definitions(index, register)
@@ -275,7 +275,7 @@ class _Analysis:
     def _written_constant(self, site: int, register: Register, depth: int) -> int | None:
         """The number that instruction ``site`` puts into ``register``, when it always puts the same one."""
         instruction = self.code[site]
-        if guarded(instruction) or depth > _DEEPEST:
+        if guarded(instruction) or depth > _MAX_DEPTH:
             return None
         if instruction.opcode in ("CS2R", "CS2UR"):
             return 0 if instruction.operands[-1].is_zero else None

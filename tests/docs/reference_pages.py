@@ -32,6 +32,7 @@ MODELS = (
     ("Tolerance", schema.ToleranceModel),
     ("Work", schema.WorkModel),
     ("An expectation", schema.ExpectationModel),
+    ("A search", schema.SearchModel),
 )
 HOST = """
 ## Host functions

@@ -29,6 +29,7 @@ LAUNCHED_BY = {
     "micro_gemm_vector.cu": ("gemm_ladder", {"M": "128", "N": "128", "K": "64"}),
     "micro_gemm_warp_tiled.cu": ("gemm_ladder", {"M": "128", "N": "128", "K": "64"}),
     "reduction.cu": ("reduction", {"COUNT": "65536"}),
+    "reduction_unrolled.cu": ("reduction", {"COUNT": "65536"}),
     "scan.cu": ("scan", {"COUNT": "8192"}),
     "softmax.cu": ("softmax", {"ROWS": "4"}),
     "stencil.cu": ("stencil_2d", {"ROWS": "64", "COLUMNS": "64"}),  # its other kernel: stencil_1d, not looked at
@@ -60,7 +61,9 @@ def variants_of(name: str, source: Path) -> tuple[Variant, ...]:
 
     def moved(variant: Variant) -> Variant:
         steps = tuple(
-            replace(step, source=source) if isinstance(step, KernelStep) and step.source.name == name else step
+            replace(step, source=source.resolve())
+            if isinstance(step, KernelStep) and step.source.name == name
+            else step
             for step in variant.steps
         )
         return replace(variant, steps=steps)

@@ -25,6 +25,7 @@ from gpuprof.emulator.compiled.library import (
 )
 from gpuprof.emulator.compiled.translate import Translation, translate
 from gpuprof.emulator.counting.counters import Counters
+from gpuprof.emulator.trace import ACCESS, RUN, Trace
 from gpuprof.isa.machine import CONSTANT_BANK_BYTES
 
 if TYPE_CHECKING:
@@ -99,6 +100,39 @@ class CompiledEngine:
             self._stopped = True
             raise Stopped(stop)
         return counters, executed
+
+    def trace(self, blocks: Blocks, limit: int) -> Trace:
+        """Run these blocks one after another and record what they execute; raises Stopped.
+
+        ``limit``: runs, and accesses, at most.
+        """
+        numbers = np.ascontiguousarray(blocks, np.int64)
+        counters = np.zeros((self._translation.places, COUNTER_PLACES), np.int64)
+        executed = np.zeros((len(self._translation.segments), 2), np.int64)
+        stop, library = StopRecord(), runtime()
+        handle = library.gp_trace_new(limit)
+        try:
+            library.gp_run_traced(
+                ctypes.byref(self._record),
+                numbers.ctypes.data,
+                len(numbers),
+                counters.ctypes.data,
+                executed.ctypes.data,
+                ctypes.byref(stop),
+                handle,
+            )
+            if stop.fault != NONE:
+                raise Stopped(stop)
+            counts = np.zeros(3, np.int64)
+            library.gp_trace_counts(handle, counts.ctypes.data)
+            runs = np.zeros(int(counts[0]), RUN)
+            accesses = np.zeros(int(counts[1]), ACCESS)
+            sectors = np.zeros(int(counts[2]), np.uint32)
+            library.gp_trace_copy(handle, runs.ctypes.data, accesses.ctypes.data, sectors.ctypes.data)
+        finally:
+            library.gp_trace_free(handle)
+        segments = np.array([(each.first, each.last) for each in self._translation.segments], np.int32).reshape(-1, 2)
+        return Trace(numbers, self._context.warps, segments, runs, accesses, sectors)
 
     def _counters(self, counted: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> Counters:
         counters = np.sum([each for each, _ in counted], axis=0)

@@ -78,7 +78,7 @@ def tensor_sum(
 
 WARPS_AT_ONCE = 64
 #: Up to here all of K is one array: fewer calls count for more than the cache.
-FEW_WARPS = 8
+MAX_WARPS_AT_ONCE = 8
 
 
 def _sum_of_blocks(first: F32, second: F32, total: F64, adder: Adder, smallest: int, *, narrow: bool) -> F64:
@@ -116,7 +116,7 @@ def _exponents(value: F32, smallest: int) -> Any:
 def _add_block(block: _Block, total: F64, adder: Adder) -> F64:
     """One block added to the total, before the last rounding."""
     top = np.where(total == 0, 2 * LOWEST, np.maximum(np.frexp(total)[1] - 1, -126)).astype(np.int16)
-    if total.shape[-1] <= FEW_WARPS:
+    if total.shape[-1] <= MAX_WARPS_AT_ONCE:
         np.maximum(top, (block.left_exponents + block.right_exponents).max(axis=0), out=top)
         return _checked_sum(block, total, top, adder)
     place = np.empty_like(top)
@@ -148,7 +148,7 @@ def _aligned_sum(block: _Block, total: F64, top: Any, adder: Adder) -> F64:
     kind, whole = (np.float32, np.int32) if quick else (np.float64, np.int64)
     factor = scale.astype(kind)
     kept = np.trunc(total * scale)
-    if total.shape[-1] <= FEW_WARPS:
+    if total.shape[-1] <= MAX_WARPS_AT_ONCE:
         terms = np.multiply(block.left, block.right, dtype=kind) * factor
         return (kept + terms.astype(whole).sum(axis=0, dtype=np.int64)) / scale
     term, units = np.empty(total.shape, kind), np.empty(total.shape, whole)

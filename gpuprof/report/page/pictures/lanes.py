@@ -44,11 +44,21 @@ def access_groups(run: Run) -> tuple[AccessGroup, ...]:
             sample = _costliest(result, space, verb)
             if sample is not None:
                 patterns.setdefault(_pattern(sample), []).append((result, sample))
-        shown = list(patterns.values())[:MAX_PATTERNS]
+        shown = _various(list(patterns.values()))
         if shown:
-            note = f"The first {MAX_PATTERNS} of {len(patterns)} patterns." if len(patterns) > len(shown) else ""
+            note = f"{len(shown)} of {len(patterns)} different patterns." if len(patterns) > len(shown) else ""
             groups.append(AccessGroup(title, tuple(_figure(found) for found in shown), note))
     return tuple(groups)
+
+
+def _various(found: list[list[tuple[Result, AccessSample]]]) -> list[list[tuple[Result, AccessSample]]]:
+    """At most ``MAX_PATTERNS``: first one of each cost, in the order of the variants."""
+    by_cost: dict[int, int] = {}
+    for number, pattern in enumerate(found):
+        by_cost.setdefault(pattern[0][1].cost, number)
+    rest = [number for number in range(len(found)) if number not in by_cost.values()]
+    chosen = sorted([*by_cost.values(), *rest][:MAX_PATTERNS])
+    return [found[number] for number in chosen]
 
 
 def _costliest(result: Result, space: str, verb: str) -> AccessSample | None:
@@ -204,11 +214,17 @@ def _grid(
         "width": CELL * len(columns),
         "height": CELL * shown,
         "data": {"values": values},
-        "encoding": {"x": x, "y": y},
+        "encoding": {"y": y},
         "layer": [
+            {
+                "data": {"values": [{"y": label} for label in labels]},
+                "mark": {"type": "rect", "color": "var(--raised)"},
+                "encoding": {"x": {"value": 0}, "x2": {"value": CELL * len(columns)}},
+            },
             {
                 "mark": {"type": "rect"},
                 "encoding": {
+                    "x": x,
                     "color": {
                         "field": "used",
                         "type": "nominal",
@@ -221,7 +237,7 @@ def _grid(
             {
                 "transform": [{"filter": "datum.used"}],
                 "mark": {"type": "text", "fontSize": 9},
-                "encoding": {"text": {"field": "lane"}},
+                "encoding": {"x": x, "text": {"field": "lane"}},
             },
         ],
     }

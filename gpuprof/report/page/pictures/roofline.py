@@ -12,6 +12,7 @@ from gpuprof.errors import GpuprofError
 from gpuprof.report import units
 from gpuprof.report.page.model import Figure
 from gpuprof.report.page.pictures.svg import ACCENT, INK, MUTED, to_svg
+from gpuprof.report.sentences import shortened
 from gpuprof.results.derived import counters_of, derived_values
 from gpuprof.results.model import PeakFacts, Result, Run, Status
 
@@ -83,6 +84,7 @@ def _spec(peaks: PeakFacts, points: Sequence[_Point], axis: str) -> dict[str, An
     high = max(ridge * 8, *(point.intensity * 3 for point in points))
     roof = [{"x": x, "y": min(peaks.fp32_gflops, x * peaks.dram_gbps)} for x in (low, ridge, high)]
     rows: list[dict[str, Any]] = []
+    names = _names(points) if len(points) <= MAX_NAMED else {}
     for point in points:
         allowed = min(peaks.fp32_gflops, point.intensity * peaks.dram_gbps)
         rows.append(
@@ -90,7 +92,7 @@ def _spec(peaks: PeakFacts, points: Sequence[_Point], axis: str) -> dict[str, An
                 "x": point.intensity,
                 "y": point.gflops if point.gflops is not None else allowed,
                 "roof": allowed,
-                "name": point.result.variant if len(points) <= MAX_NAMED else "",
+                "name": names.pop(_place(point), ""),
                 "hover": _sentence(point),
                 "right": point.intensity * point.intensity > low * high,
             }
@@ -137,6 +139,19 @@ def _spec(peaks: PeakFacts, points: Sequence[_Point], axis: str) -> dict[str, An
             ),
         ],
     }
+
+
+def _place(point: _Point) -> tuple[str, str]:
+    """Points that the eye cannot tell apart have the same."""
+    return f"{point.intensity:.1e}", f"{point.gflops or 0:.1e}"
+
+
+def _names(points: Sequence[_Point]) -> dict[tuple[str, str], str]:
+    """One label for each place, with the names of all points there."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for point in points:
+        found.setdefault(_place(point), []).append(point.result.variant)
+    return {place: shortened(names, 2) for place, names in found.items()}
 
 
 def _decades(low: float, high: float) -> list[float]:

@@ -73,7 +73,7 @@ def to_svg(spec: Spec, title: str) -> Markup:
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "autosize": {"type": "fit-x", "contains": "padding"},
         "width": WIDTH,
-        "padding": 4,
+        "padding": {"left": 8, "right": 14, "top": 4, "bottom": 4},  # fonts of the reader may be wider
         **spec,
         "config": _CONFIG,
     }
