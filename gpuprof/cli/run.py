@@ -170,13 +170,9 @@ def _run(
         run = run_experiment(experiment, options, observer, worker)
         if ncu is not None and run.complete:
             run = with_ncu(run, count_with_ncu(experiment, options, ncu))
-<<<<<<< HEAD
         if flags.html_file is not None:
             run = with_accesses(run, experiment, options)
-    return run, observer.said
-=======
     return run, observer.messages
->>>>>>> main
 
 
 def _options(flags: RunFlags, settings: Mapping[type, Mapping[str, Any]], *, ncu: bool) -> RunOptions:
@@ -284,16 +280,10 @@ def _print(run: Run, flags: RunFlags, reported: Collection[str]) -> None:
 
     names = parse_columns(flags.columns)
     if not flags.writes_stdout:
-<<<<<<< HEAD
-        shown = replace(run, notes=tuple(note for note in run.notes if note not in said))
+        shown = replace(run, notes=tuple(note for note in run.notes if note not in reported))
         render_run(shown, make_console(), sass=flags.sass, steps=flags.steps, columns=names)
     past = past_of(run, flags.history) if flags.html_file is not None else ()
     write_exports(run, flags.targets, columns=names, past=past)
-=======
-        shown = replace(run, notes=tuple(note for note in run.notes if note not in reported))
-        render_run(shown, make_console(), sass=flags.sass, steps=flags.steps, columns=parse_columns(flags.columns))
-    write_exports(run, flags.targets)
->>>>>>> main
 
 
 def exit_code(run: Run, *, check: bool) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpuprof.device.emulated import EmulatedDevice
 from gpuprof.device.jobs import FillCall, HostCall, Job, KernelCall
-from gpuprof.device.session import POISONS, Session
+from gpuprof.device.session import POISON_BYTES, Session
 from gpuprof.emulator.options import EmulationOptions
 from gpuprof.errors import GpuprofError
 from gpuprof.experiment.model import Experiment, KernelStep, Variant
@@ -79,7 +79,7 @@ def _samples(
     session = Session(device)
     try:
         job = BuiltVariant(variant, builds, {}).job(data.specs(variant))
-        session.prepare(job, POISONS[0])
+        session.prepare(job, POISON_BYTES[0])
         for call in job.calls:
             if isinstance(call, HostCall):
                 return

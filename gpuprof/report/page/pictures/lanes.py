@@ -218,7 +218,7 @@ def _grid(
         "layer": [
             {
                 "data": {"values": [{"y": label} for label in labels]},
-                "mark": {"type": "rect", "color": "var(--raised)"},
+                "mark": {"type": "rect", "color": "var(--raised)", "aria": False},
                 "encoding": {"x": {"value": 0}, "x2": {"value": CELL * len(columns)}},
             },
             {

@@ -12,12 +12,13 @@ from gpuprof.errors import GpuprofError
 from gpuprof.report import units
 from gpuprof.report.page.model import Figure
 from gpuprof.report.page.pictures.svg import ACCENT, INK, MUTED, to_svg
-from gpuprof.report.sentences import shortened
 from gpuprof.results.derived import counters_of, derived_values
 from gpuprof.results.model import PeakFacts, Result, Run, Status
 
 #: More points than this are a cloud without names.
 MAX_NAMED = 8
+#: Characters beside a point.
+MAX_LABEL = 26
 HEIGHT = 300
 
 
@@ -151,7 +152,15 @@ def _names(points: Sequence[_Point]) -> dict[tuple[str, str], str]:
     found: dict[tuple[str, str], list[str]] = {}
     for point in points:
         found.setdefault(_place(point), []).append(point.result.variant)
-    return {place: shortened(names, 2) for place, names in found.items()}
+    return {place: _label(names) for place, names in found.items()}
+
+
+def _label(names: Sequence[str]) -> str:
+    """What fits beside a point: the hover text has the whole."""
+    text = ", ".join(names)
+    if len(text) <= MAX_LABEL:
+        return text
+    return f"{len(names)} variants" if len(names) > 1 else f"{text[: MAX_LABEL - 1]}…"
 
 
 def _decades(low: float, high: float) -> list[float]:

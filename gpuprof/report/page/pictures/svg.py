@@ -56,11 +56,11 @@ _CONFIG: dict[str, Any] = {
         "symbolStrokeWidth": 2,
     },
     "header": {"labelColor": INK, "titleColor": MUTED, "labelFontSize": 12, "titleFontSize": 12},
-    "text": {"color": INK, "fontSize": 12},
-    "rule": {"color": INK},
+    "text": {"color": INK, "fontSize": 12, "aria": False},
+    "rule": {"color": INK, "aria": False},
     "bar": {"color": ACCENT},
     "point": {"color": ACCENT, "filled": True, "size": 60, "opacity": 1},
-    "line": {"color": ACCENT},
+    "line": {"color": ACCENT, "aria": False},
     "range": {"category": list(SERIES), "ordinal": list(SEQUENCE), "heatmap": list(SEQUENCE)},
 }
 
