@@ -30,7 +30,7 @@ for (const element of document.body.querySelectorAll("*")) {
 }
 for (const text of document.querySelectorAll("svg text")) {
   const box = text.getBoundingClientRect(), around = text.ownerSVGElement.getBoundingClientRect();
-  if (box.width && (box.right > around.right + 1 || box.left < around.left - 1)) out.push("svg text " + text.textContent);
+  if (box.width && (box.right > around.right + 1 || box.left < around.left - 1)) out.push("text " + text.textContent);
 }
 if (document.documentElement.scrollWidth > innerWidth) out.push("the document");
 return out;
@@ -68,9 +68,7 @@ def transpose(driver: Any, pages: dict[str, Path]) -> Any:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_page_fits_its_window_and_paper_and_reports_no_error(
-    driver: Any, pages: dict[str, Path], name: str
-) -> None:
+def test_a_page_fits_its_window_and_paper_and_reports_no_error(driver: Any, pages: dict[str, Path], name: str) -> None:
     media(driver)
     driver.get_log("browser")
     for width in (400, 1280):
