@@ -18,9 +18,11 @@ def command(experiment: str | None, limit: int, history_file: str | None, **expo
     from gpuprof.report.exports import write_text
     from gpuprof.report.history_table import HISTORY_EXPORTERS, history_html, render_history
     from gpuprof.results.history import History, history_path
+    from gpuprof.results.pending import store_killed_runs
 
     targets = targets_of(exports)
     path = history_path(history_file)
+    store_killed_runs(History(path))
     entries = History(path).list(experiment, limit=limit)
     if not takes_stdout(targets):
         if entries:
