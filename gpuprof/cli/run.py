@@ -160,12 +160,6 @@ def _experiment(config: str, flags: RunFlags, options: RunOptions) -> Experiment
     from gpuprof import experiment as experiments
     from gpuprof.errors import UsageError
     from gpuprof.experiment.overrides import parse_overrides
-<<<<<<< HEAD
-    from gpuprof.profile.lane_recording import with_accesses
-    from gpuprof.profile.ncu.counters import count_with_ncu, require_ncu, with_ncu
-    from gpuprof.profile.run import run_experiment
-=======
->>>>>>> main
     from gpuprof.report.column_choice import check_names, parse_columns
     from gpuprof.report.run_table import ALL_HEADS
     from gpuprof.results.expectations import load_experiment
@@ -184,6 +178,7 @@ def _run(
 ) -> tuple[Run, Collection[str]]:
     """The run, and the notes that were reported while it went on."""
     from gpuprof.cli.run_progress import make_observer
+    from gpuprof.profile.lane_recording import with_accesses
     from gpuprof.profile.ncu.counters import count_with_ncu, require_ncu, with_ncu
     from gpuprof.profile.run import run_experiment
 
@@ -314,12 +309,7 @@ def _announce(stack: ExitStack, config: Path, flags: RunFlags, *, resume: bool) 
 
 def _print(run: Run, flags: RunFlags, reported: Collection[str]) -> None:
     """The table, without the notes that were reported already, and the files."""
-<<<<<<< HEAD
-    from dataclasses import replace
-
     from gpuprof.cli.pages import past_of
-=======
->>>>>>> main
     from gpuprof.report.column_choice import parse_columns
     from gpuprof.report.console import make_console
     from gpuprof.report.exports import write_exports
