@@ -13,16 +13,16 @@ class AccessSample:
     """
 
     address: int  #: of the instruction
-    text: str
+    text: str  #: the instruction
     space: str  #: ``global`` or ``shared``
     verb: str  #: ``read``, ``write``, ``atomic`` ...
     width: int  #: bytes per lane
-    lanes: tuple[int | None, ...]
-    cost: int
-    ideal: int
-    block: int = 0
-    warp: int = 0
+    lanes: tuple[int | None, ...]  #: byte offset of each lane, null where it takes no part
+    cost: int  #: sectors, or wavefronts
+    ideal: int  #: the least for as many lanes
+    block: int = 0  #: number in the grid
+    warp: int = 0  #: number in the block
     buffer: str = ""  #: of global memory; empty where the lanes are in several
-    file: str = ""
-    line: int | None = None
-    step: str = ""
+    file: str = ""  #: source file, empty where the compiler gave no line
+    line: int | None = None  #: source line
+    step: str = ""  #: of a variant with several: which one
