@@ -12,7 +12,7 @@ from gpuprof.results.lookup import is_baseline
 from gpuprof.results.model import Result, Run
 
 #: Of a longer sweep the best are drawn.
-MAX_BARS = 24
+MAX_BARS = 16
 #: Pixels for a variant: its name above, its bar below.
 STEP = 38
 

@@ -225,7 +225,7 @@ def _parallel(axes: Sequence[str], points: Sequence[dict[str, Any]], measure: Me
         "layer": [
             {
                 "data": {"values": rows},
-                "mark": {"type": "line", "strokeWidth": 1.2},
+                "mark": {"type": "line", "strokeWidth": 1.2, "aria": True},
                 "encoding": {
                     "x": x,
                     "y": y,

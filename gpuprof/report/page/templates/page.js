@@ -97,4 +97,4 @@ function code(view) {
 
 document.querySelectorAll(".sortable").forEach(sortable);
 document.querySelectorAll("details.code").forEach(code);
-addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((each) => { each.open = true; }));
+addEventListener("beforeprint", () => document.querySelectorAll("details.code").forEach((each) => { each.open = true; }));
