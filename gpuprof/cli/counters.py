@@ -37,6 +37,7 @@ class CountersFlags:
     compare: str | None
     arch: str | None
     overrides: tuple[str, ...]
+    allow_python: bool
     emulate_budget: str | None
     engine: str | None
     cuda_home: Path | None
@@ -63,6 +64,7 @@ class CountersFlags:
 @ncu_options
 @click.option("--arch", metavar="ARCH", help="sm_89, 8.9, native ...  [default: the GPU's, else sm_89]")
 @click.option("--set", "overrides", multiple=True, metavar="NAME=VALUE", help="Replace a size or parameter.")
+@click.option("--allow-python", is_flag=True, help="Call Python functions of `reference:` (runs their code).")
 @click.option("--emulate-budget", metavar="N", help="Thread instructions per emulated launch, or 'all'.")
 @click.option("--engine", type=click.Choice(ENGINES), help="What executes on the emulator  [default: auto]")
 @click.option(
@@ -154,6 +156,7 @@ def _options(flags: CountersFlags, *, whole: bool) -> RunOptions:
         arch=parse_arch(flags.arch) if flags.arch else None,
         devices=("emulated",),
         variants=flags.variants,
+        allow_python=flags.allow_python,
         cuda_home=flags.cuda_home,
         ccbin=flags.ccbin,
         jobs=flags.jobs,
