@@ -178,6 +178,7 @@ def _run(
 ) -> tuple[Run, Collection[str]]:
     """The run, and the notes that were reported while it went on."""
     from gpuprof.cli.run_progress import make_observer
+    from gpuprof.profile.lane_recording import with_accesses
     from gpuprof.profile.ncu.counters import count_with_ncu, require_ncu, with_ncu
     from gpuprof.profile.run import run_experiment
 
@@ -187,6 +188,8 @@ def _run(
         run = run_experiment(experiment, options, observer, worker)
         if ncu is not None and run.complete:
             run = with_ncu(run, count_with_ncu(experiment, options, ncu))
+        if flags.html_file is not None:
+            run = with_accesses(run, experiment, options)
     return run, observer.messages
 
 
@@ -306,15 +309,18 @@ def _announce(stack: ExitStack, config: Path, flags: RunFlags, *, resume: bool) 
 
 def _print(run: Run, flags: RunFlags, reported: Collection[str]) -> None:
     """The table, without the notes that were reported already, and the files."""
+    from gpuprof.cli.pages import past_of
     from gpuprof.report.column_choice import parse_columns
     from gpuprof.report.console import make_console
     from gpuprof.report.exports import write_exports
     from gpuprof.report.run_table import render_run
 
+    names = parse_columns(flags.columns)
     if not flags.writes_stdout:
         shown = replace(run, notes=tuple(note for note in run.notes if note not in reported))
-        render_run(shown, make_console(), sass=flags.sass, steps=flags.steps, columns=parse_columns(flags.columns))
-    write_exports(run, flags.targets)
+        render_run(shown, make_console(), sass=flags.sass, steps=flags.steps, columns=names)
+    past = past_of(run, flags.history) if flags.html_file is not None else ()
+    write_exports(run, flags.targets, columns=names, past=past)
 
 
 def exit_code(run: Run, *, check: bool) -> int:

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gpuprof.errors import MissingToolError
+from gpuprof.isa.access_sample import AccessSample
 from gpuprof.isa.counters import InstructionCounters, Number
 from gpuprof.isa.listing import Listing
 
@@ -256,6 +257,7 @@ class Result:
     steps: tuple[StepFacts, ...] = ()  #: empty where there is only one
     main_step: str | None = None  #: the step that ``build``, ``launch``, ``sass`` and ``occupancy`` are of
     main_step_share: str = ""  #: "97% of the warp instructions"
+    accesses: tuple[AccessSample, ...] = ()  #: where a page was written: of a block of each launch, on the emulator
     fingerprint: str = ""  #: of code, inputs, checks and device: ``--resume`` keeps a row whose fingerprint still holds
 
 
