@@ -55,7 +55,8 @@ def spread_blocks(grid: tuple[int, int, int], room: int) -> Blocks:
     wanted = list(dict.fromkeys(number for number in first if 0 <= number < total))[:room]
     for start in np.linspace(0, total - 2, max(0, room - len(wanted)) // 2 + 1).astype(np.int64).tolist():
         wanted += [start, start + 1]
-    return np.array(sorted(set(wanted[:room])), np.int64)
+    inside = [number for number in dict.fromkeys(wanted) if 0 <= number < total]
+    return np.array(sorted(inside[:room]), np.int64)
 
 
 def talks(program: Program) -> bool:
