@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.skipif(programs() is None, reason=NEEDED),
     pytest.mark.xdist_group("browser"),
 ]
-PAGES = ("transpose", "coalescing", "reduction", "gemm_tiles", "bank_strides", "wrong")
+PAGES = ("transpose", "coalescing", "reduction", "gemm_tiles", "bank_strides", "gemm_ladder", "wrong")
 
 #: Elements that reach beyond the window, unless they scroll in a box of their own; and pictures that cut off a text.
 CUT_OFF = """

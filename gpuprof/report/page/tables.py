@@ -20,6 +20,10 @@ from gpuprof.results.model import Run, Verification
 MARKS = {"ok": "good", "built": "", "ran": "", "reference": "", "unchecked": "warn", "skipped": "warn"}
 
 
+#: Variants whose counters stand side by side.
+MAX_COUNTED = 24
+
+
 def run_table(run: Run, columns: Sequence[str] = ()) -> Table | None:
     """Every column that says something; what is equal in all rows is told in the note."""
     if not run.results:
@@ -135,8 +139,10 @@ def expectations_table(run: Run) -> Table | None:
 
 
 def counters_table(run: Run) -> Table | None:
-    """Every counter of every variant, by Nsight Compute's names."""
+    """Every counter of every variant, by Nsight Compute's names; None for a sweep too wide to read (the CSV has it)."""
     counted = [(result.variant, counters) for result in run.results if (counters := counters_of(result)) is not None]
+    if len(counted) > MAX_COUNTED:
+        return None
     names = sorted({name for _, counters in counted for name in counters.values})
     rows = tuple(
         TableRow(
