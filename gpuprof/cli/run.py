@@ -157,7 +157,10 @@ def command(config: str, **flags: Any) -> None:
 
 def _experiment(config: str, flags: RunFlags, options: RunOptions) -> Experiment:
     """Read CONFIG and check the columns that are asked for."""
+    from functools import partial
+
     from gpuprof import experiment as experiments
+    from gpuprof.device.gpus import sm_count
     from gpuprof.errors import UsageError
     from gpuprof.experiment.overrides import parse_overrides
     from gpuprof.report.column_choice import check_names, parse_columns
@@ -167,7 +170,9 @@ def _experiment(config: str, flags: RunFlags, options: RunOptions) -> Experiment
     if config.endswith((".cu", ".cuh")):
         raise UsageError(f"{config} is a CUDA source: gpuprof new --from {config} writes a YAML that runs it")
     path = experiments.find_config(config)
-    experiment = load_experiment(path, overrides=parse_overrides(flags.overrides), arch=options.arch)
+    overrides = parse_overrides(flags.overrides)
+    count = partial(sm_count, options.devices)
+    experiment = load_experiment(path, overrides=overrides, arch=options.arch, sm_count=count)
     names = {name for one in experiment.variants for name in (*one.sizes, *one.parameters)}
     check_names(parse_columns(flags.columns), ALL_HEADS, (*experiment.values, *names))
     return experiment

@@ -74,6 +74,8 @@ class Launch:
     unset: tuple[Handle, ...] | None = None  #: buffers of which reads before any store are looked for, where possible
     outputs: tuple[Handle, ...] = ()  #: buffers whose coverage by a sample of blocks is of interest
     offsets: tuple[int, ...] = ()  #: of the arguments in the parameter space; empty: each aligned to its size
+    cooperative: bool = False  #: all blocks are resident at once and may wait for one another
+    cluster: Dim3 | None = None  #: blocks of a cluster
     reorders: bool = False  #: look whether the result depends on the order of warps, where the device can
 
     @property

@@ -83,6 +83,8 @@ class KernelCall:
     timed: bool = True
     once: bool = False
     symbols: tuple[tuple[str, str], ...] = ()  #: (mangled variable, the buffer with its content)
+    cooperative: bool = False
+    cluster: Dim3 | None = None
     offsets: tuple[int, ...] = ()  #: where each argument is in the parameter space; empty: each aligned to its size
 
 
@@ -196,7 +198,7 @@ def _call_to_json(call: Call) -> dict[str, Any]:
 def _call_from_json(data: Mapping[str, Any]) -> Call:
     fields = {key: value for key, value in data.items() if key != "kind"}
     fields.update({key: Path(fields[key]) for key in _PATHS if key in fields})
-    fields.update({key: tuple(fields[key]) for key in ("grid", "block", "offsets") if key in fields})
+    fields.update({key: tuple(fields[key]) for key in ("grid", "block", "offsets", "cluster") if fields.get(key)})
     if "symbols" in fields:
         fields["symbols"] = tuple((symbol, buffer) for symbol, buffer in fields["symbols"])
     if "arguments" in fields:

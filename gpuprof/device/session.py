@@ -202,6 +202,8 @@ class Session:
             poison=self._poison,
             outputs=outputs,
             offsets=call.offsets,
+            cooperative=call.cooperative,
+            cluster=call.cluster,
             unset=self._unset(job) if self._finds_unset else None,
             reorders=self._poison == POISON_BYTES[0] and not self._finds_unset,
         )

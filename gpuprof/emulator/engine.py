@@ -78,7 +78,7 @@ def emulate(
     total = grid[0] * grid[1] * grid[2]
     numpy_engine = _Engine(context, image)
     engine = ChosenEngine(context, image, numpy_engine, numpy_engine.workers, total)
-    talks = image.program.uses(_GLOBAL_ATOMICS)
+    talks = image.program.uses(_GLOBAL_ATOMICS) or options.cooperative
     if options.budget is None or total <= _MAX_UNSAMPLED_BLOCKS or talks:
         strata = [_Stratum(total, engine.run(np.arange(total, dtype=np.int64)))]
     else:
@@ -224,6 +224,8 @@ class _Engine:
     def _batch_size(self) -> int:
         """Blocks per batch: whole rows of the grid or equal parts of one, since blocks of a row share values."""
         context = self._context
+        if context.options.cooperative:
+            return context.grid[0] * context.grid[1] * context.grid[2]
         most = max(1, BATCH_LANES // (context.warps * WARP))
         if context.shared_bytes:
             most = max(1, min(most, _BATCH_SHARED_BYTES // context.shared_bytes))

@@ -154,6 +154,8 @@ class KernelStep:
     args: tuple[Argument, ...]
     timed: bool = True
     once: bool = False
+    cooperative: bool = False  #: all blocks resident at once: ``grid.sync()``
+    cluster: Dim3 | None = None  #: blocks of a cluster, x first; None: what the kernel's ``__cluster_dims__`` say
 
 
 @dataclass(frozen=True)

@@ -349,6 +349,8 @@ class StepModel(Model):
     block: Dimensions = Field(None, description="threads per block [x, y, z]", validate_default=False)
     grid: Dimensions = Field(None, description="blocks [x, y, z]; may use block_x and so on", validate_default=False)
     shared: Expr = Field(None, description="dynamic shared memory in bytes", validate_default=False)
+    cooperative: bool | None = Field(None, description="a cooperative launch: every block resident, `grid.sync()`")
+    cluster: Dimensions = Field(None, description="blocks per cluster [x, y, z], sm_90 on", validate_default=False)
     args: list[Argument] | None = Field(None, description="the arguments, in order")
     timed: bool | None = Field(None, description="whether the time covers it (default: yes, fills and `once` no)")
     once: bool | None = Field(None, description="run before the first sample only")

@@ -44,7 +44,7 @@ MAX_MEMBER_DEPTH = 16  #: structs in one another
 _COMMON = {"name", "timed", "once", "repeat", "index"}
 #: kind of step -> keys that it needs, keys that it may have besides
 _KINDS: dict[str, tuple[tuple[str, ...], set[str]]] = {
-    "kernel": (("source", "block", "grid"), {"shared", "args"}),
+    "kernel": (("source", "block", "grid"), {"shared", "args", "cooperative", "cluster"}),
     "host": (("source",), {"libraries", "args"}),
     "fill": ((), {"byte"}),
 }
@@ -145,6 +145,10 @@ class StepBuilder:
         if kind == "host":
             return HostStep(function=function, defines=defines, libraries=tuple(step.libraries or ()), **common)
         block, grid, shared = launch
+        cluster = tried(lambda: (self._cluster((*path, "cluster"), step.cluster, grid),))
+        if cluster is None:
+            raise Skip
+        common |= {"cooperative": bool(step.cooperative), "cluster": cluster[0]}
         return KernelStep(kernel=function, defines=defines, grid=grid, block=block, shared_bytes=shared, **common)
 
     def _kind(self, path: Path_, step: StepModel) -> str:
@@ -237,6 +241,17 @@ class StepBuilder:
         if block is None or grid is None or shared is None:
             raise Skip
         return block, grid, shared
+
+    def _cluster(self, path: Path_, texts: list[Any] | None, grid: Dim3) -> Dim3 | None:
+        """Blocks per cluster, which divide the grid; None where the YAML does not say."""
+        if texts is None:
+            return None
+        cluster = self._dimensions(path, texts, self.point.scope, limits.cluster_mistakes)
+        for axis, blocks, part in zip("xyz", grid, cluster, strict=True):
+            if blocks % part:
+                self.collector.add(path, f"{axis} is {part}, which does not divide the grid's {blocks}", axis)
+                raise Skip
+        return cluster
 
     def _shared(self, path: Path_, text: Any, scope: Mapping[str, Value]) -> int:
         shared = 0 if text is None else self.collector.integer(path, text, scope, self.hints)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from gpuprof.arch.launch_limits import KernelResources, launch_problem
+from gpuprof.arch.launch_limits import KernelResources, cluster_problem, launch_problem, residence_problem
 from gpuprof.device.jobs import (
     BufferReference,
     BufferSpec,
@@ -139,6 +139,8 @@ class BuiltVariant:
             timed=step.timed,
             once=step.once,
             symbols=self._symbols(build),
+            cooperative=step.cooperative,
+            cluster=step.cluster,
             offsets=tuple(each.offset for each in sorted(build.resources.parameters, key=lambda each: each.ordinal)),
         )
 
@@ -172,9 +174,13 @@ class BuiltVariant:
         for step in self.variant.steps:
             if isinstance(step, KernelStep):
                 build = self.builds[step.name]
-                problem = launch_problem(
-                    arch or build.request.arch, limits_of(build.resources), step.grid, step.block, step.shared_bytes
-                )
+                own = arch or build.request.arch
+                limits = limits_of(build.resources)
+                problem = launch_problem(own, limits, step.grid, step.block, step.shared_bytes)
+                if problem is None and step.cooperative:
+                    problem = residence_problem(own, limits, step.grid, step.block, step.shared_bytes)
+                if problem is None and step.cluster is not None:
+                    problem = cluster_problem(own)
                 if problem is not None:
                     return f"{build.demangled} cannot be launched: {problem}"
         return None
@@ -242,7 +248,9 @@ def fingerprint(built: BuiltVariant, device_key: str, settings: Sequence[object]
 
 def _shape_of(step: KernelStep | HostStep | FillStep) -> str:
     if isinstance(step, KernelStep):
-        return f"{step.grid}{step.block}{step.shared_bytes}{step.args}{step.timed}{step.once}"
+        return f"{step.grid}{step.block}{step.shared_bytes}{step.args}{step.timed}{step.once}" + (
+            f"{step.cooperative}{step.cluster}" if step.cooperative or step.cluster else ""
+        )
     return str(step)
 
 

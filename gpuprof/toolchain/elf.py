@@ -260,6 +260,7 @@ def _resources(
         parameter_bytes=size,
         max_threads=None if bounds is None else math.prod(bounds),
         required_block=required,
+        cluster=_block_of(records, nvinfo.CTA_PER_CLUSTER),
         warp_collectives=_warp_collectives(records),
     )
 

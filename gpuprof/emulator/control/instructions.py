@@ -420,7 +420,10 @@ def trap(decoded: Decoded, site: Site) -> Terminator:
 
     def execute(batch: Batch, fragment: Fragment) -> int:
         where = first_lane(batch, batch.mask)
-        raise DeviceAssertError("the kernel trapped", lane_location(batch, decoded.instruction, where))
+        source = decoded.instruction.source
+        in_groups = source is not None and "cooperative_groups" in source.file
+        message = "grid.sync() in a launch that is not cooperative: write `cooperative: true`" if in_groups else ""
+        raise DeviceAssertError(message or "the kernel trapped", lane_location(batch, decoded.instruction, where))
 
     return guarded(execute, decoded, site)
 
