@@ -64,7 +64,7 @@ def evaluate_in_pieces(
     """
     output, text = variant.buffers[name], variant.reference.expressions[name]
     expression = parse(text)
-    arrays = {name_read: inputs[name_read] for name_read in expression.names if name_read in inputs}
+    arrays = {read: inputs[read] for read in expression.names if read in inputs}
     if output.dtype == "uint64" or element_types.kind_of(output.dtype) == "c":  # ``evaluate`` keeps values beyond int64
         return None
     if not arrays or any(array.shape != output.shape for array in arrays.values()) or not _is_elementwise(expression):
@@ -109,7 +109,7 @@ def parts(variant: Variant, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDA
         index = np.arange(output.elements, dtype=np.int64).reshape(output.shape)
         expression = parse(text)
         scope: dict[str, Value] = {**variant.sizes, **variant.parameters, "i": index}
-        scope |= {name_read: inputs[name_read] for name_read in expression.names if name_read in inputs}
+        scope |= {read: inputs[read] for read in expression.names if read in inputs}
         value = np.asarray(expression.evaluate(scope))
         if value.dtype.kind not in "bi":
             raise ExpressionError(f"`{text}`: is not a condition; compare with ==, < and the like")
