@@ -50,11 +50,11 @@ def best_of(run: Run) -> Best | None:
     A variant whose ``work`` has other operations than the baseline's (a copy, a conversion) is not in the race.
     """
     right = [result for result in run.results if result.status is Status.OK]
+    if any(dict(result.sizes) != dict(right[0].sizes) for result in right):
+        return None
     flop = next((result.work_flop for result in right if is_baseline(run, result)), None)
     if flop is not None:
         right = [result for result in right if result.work_flop == flop]
-    if any(dict(result.sizes) != dict(right[0].sizes) for result in right):
-        return None
     timed = [(result.timing.median_us, result) for result in right if result.timing is not None]
     if timed:
         return _by_time(timed) if len(timed) > 1 else None

@@ -148,3 +148,16 @@ class PageView:
     expectations: Table | None = None
     environment: tuple[Fact, ...] = ()
     heading: str = "Results"  #: above the table
+
+    @property
+    def contents(self) -> list[tuple[str, str]]:
+        """(name, title) of the parts that are there, in their order."""
+        parts = (
+            ("results", self.heading, self.table),
+            ("pictures", "Pictures", self.figures),
+            ("lanes", "Lanes", self.accesses),
+            ("code", "Code", self.codes),
+            ("checks", "Checks", self.checks or self.expectations),
+            ("environment", "Environment", self.environment),
+        )
+        return [(name, title) for name, title, content in parts if content]

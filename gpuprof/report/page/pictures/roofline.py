@@ -69,7 +69,7 @@ def _datasheet(run: Run) -> PeakFacts | None:
         return None
     if not products:
         return None
-    words = (run.environment.gpu or "").split()
+    words = (run.environment.gpu or run.environment.modelled_gpu or "").split()
     first = next((product for product in products if product.name.split()[0] in words), products[0])
     return PeakFacts(first.name, first.fp32_tflops * 1e3, first.fp16_tensor_tflops * 1e3, first.dram_gbps, "datasheet")
 
