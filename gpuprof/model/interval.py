@@ -38,7 +38,7 @@ class Prediction:
 def predict(launches: Sequence[TracedLaunch], gpu: GpuConstants) -> Prediction:
     """The time of a pass of these launches; raises ModelError outside of what the model was held against."""
     for launch in launches:
-        _check_range(launch)
+        check_range(launch)
     found = pass_time(launches, gpu)
     kind = kind_of(launches, found, gpu)
     irregular = max(launch.irregular for launch in launches) > _IRREGULAR
@@ -64,7 +64,7 @@ def kind_of(launches: Sequence[TracedLaunch], found: PassTime, gpu: GpuConstants
     return "compute" if time.sm.issued / SUBPARTITIONS > _BUSY * time.sm.cycles else "latency"
 
 
-def _check_range(launch: TracedLaunch) -> None:
+def check_range(launch: TracedLaunch) -> None:
     """Raise ModelError for atomics of many threads on the same memory: the model has no contention between SMs."""
     atomics = float((launch.trace.accesses["kind"] == AccessKind.ATOMIC).sum())
     warps = len(launch.trace.blocks) * launch.trace.warps
