@@ -151,7 +151,9 @@ class EmulatedDevice:
         values = [self._argument(argument) for argument in launch.arguments]
         order = self._order_dependence(module, launch) if launch.reorders and not launch.cooperative else None
         watched = tuple((self._address(handle), handle.nbytes) for handle in launch.outputs)
-        unset = None if launch.unset is None else tuple((self._address(each), each.nbytes) for each in launch.unset)
+        unset = (
+            None if launch.unset is None else tuple((self._address(buffer), buffer.nbytes) for buffer in launch.unset)
+        )
         options = replace(self._options, poison=launch.poison * 0x01010101, watched=watched, unset=unset)
         options = replace(options, cooperative=launch.cooperative)
         if unset is not None:
