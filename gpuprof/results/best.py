@@ -12,13 +12,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpuprof.isa import ncu_metrics as m
-from gpuprof.results.derived import counters_of, global_sectors
+from gpuprof.results.derived import sm_cycles
 from gpuprof.results.lookup import is_baseline
-from gpuprof.results.model import Counters, Result, Run, Status
-
-SCHEDULERS = 4
-SECTORS_PER_CYCLE = 4
+from gpuprof.results.model import Result, Run, Status
 
 #: What the busiest part does -> the word for it.
 UNITS: Mapping[str, str] = {"issue": "issue cycles", "shared": "shared-memory cycles", "sectors": "L1 sector cycles"}
@@ -54,7 +50,7 @@ def best_of(run: Run) -> Best | None:
     timed = [(result.timing.median_us, result) for result in right if result.timing is not None]
     if timed:
         return _by_time(timed) if len(timed) > 1 else None
-    costs = [(cost, result) for result in right if (cost := cycles(result)) is not None]
+    costs = [(cost, result) for result in right if (cost := sm_cycles(result)) is not None]
     if len(costs) < 2:
         return None
     costs.sort(key=lambda pair: max(pair[0].values()))
@@ -70,22 +66,3 @@ def _by_time(timed: list[tuple[float, Result]]) -> Best:
     assert runner_up.timing is not None
     clear = result.timing.interval_us[1] < runner_up.timing.interval_us[0]
     return Best(result, "time", first, runner_up, second, clear)
-
-
-def cycles(result: Result) -> dict[str, float] | None:
-    """Least cycles of each part of an SM, summed over SMs, by the keys of ``UNITS``; None where nothing was counted."""
-    counters = counters_of(result)
-    if counters is None or m.INSTRUCTIONS not in counters.values:
-        return None
-    return {
-        "issue": counters.values[m.INSTRUCTIONS] / SCHEDULERS,
-        "shared": _wavefronts(counters),
-        "sectors": (global_sectors(counters) or 0.0) / SECTORS_PER_CYCLE,
-    }
-
-
-def _wavefronts(counters: Counters) -> float:
-    for name in (m.SHARED_WAVEFRONTS, m.SHARED_WAVEFRONTS_ALL):
-        if name in counters.values:
-            return float(counters.values[name])
-    return 0.0
