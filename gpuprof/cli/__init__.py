@@ -28,6 +28,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "schema": ("schema", "The JSON Schema of the YAML, for editors."),
     "history": ("history", "The stored runs."),
     "show": ("show", "Print a stored run, or a JSON file, again."),
+    "report": ("report", "One HTML page of several runs and experiments."),
     "compare": ("compare", "Compare two runs, variant by variant."),
     "peaks": ("peaks", "Measure this GPU's FP32, tensor and DRAM ceilings once, and keep them."),
     "doctor": ("doctor", "Which tools and devices were found, and the command that supplies a missing one."),

@@ -12,7 +12,7 @@ from gpuprof.device.session import POISON_BYTES
 from gpuprof.errors import GpuprofError, LaunchTimeoutError
 from gpuprof.experiment.model import BufferArgument, FillStep, Variant
 from gpuprof.profile.interleaved_timing import TimingPool, Track
-from gpuprof.profile.messages import Check, Checked, Load
+from gpuprof.profile.messages import Check, Checked, Load, Predict, Predicted
 from gpuprof.profile.options import RunOptions
 from gpuprof.profile.shared_arrays import SharedData, seed_offsets
 from gpuprof.profile.statistics import Ratio
@@ -39,6 +39,7 @@ class Outcome:
     track: Track | None = None
     ratio: Ratio | None = None
     device: str = ""
+    predicted: Predicted | None = None
 
 
 @dataclass(frozen=True)
@@ -275,7 +276,17 @@ class Lane:
         verification, counters = checked.answer.verification, checked.answer.counters
         device = self._supervisor.device
         steps = checked.answer.step_counters
-        self._emit(Outcome(label, status, reason, verification, counters, steps, track, ratio, device))
+        predicted = self._predicted(checked)
+        self._emit(Outcome(label, status, reason, verification, counters, steps, track, ratio, device, predicted))
+
+    def _predicted(self, checked: _Checked) -> Predicted | None:
+        """The variant's modelled time, where it is asked for."""
+        if self._options.predict is None:
+            return None
+        try:
+            return self._supervisor.predict(Predict(checked.request.jobs[0], self._options.predict))
+        except (GpuprofError, MemoryError) as error:
+            return Predicted(reason=str(error))
 
     def _leaves_no_reference(self, checked: _Checked) -> bool:
         """Are its outputs no reference, since it is wrong itself?"""

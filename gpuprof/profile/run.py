@@ -27,7 +27,7 @@ from gpuprof.profile import result_rows
 from gpuprof.profile.background import in_background
 from gpuprof.profile.building import BuildsEnded, BuildStage, VariantBuilt
 from gpuprof.profile.built_variant import BuiltVariant, fingerprint, same_code_key
-from gpuprof.profile.checkpoint import Checkpoint, earlier_results, journal_path, still_holds
+from gpuprof.profile.checkpoint import Checkpoint, earlier_results, still_holds
 from gpuprof.profile.code_facts import CodeFacts
 from gpuprof.profile.code_reading import CodeRead, CodeReader
 from gpuprof.profile.device_runner import Lane, Outcome
@@ -42,6 +42,7 @@ from gpuprof.profile.shared_arrays import SharedData, shared_bytes
 from gpuprof.profile.supervisor import DeviceSupervisor
 from gpuprof.profile.variant_queue import Board, Ready
 from gpuprof.results.model import ExpectationOutcome, Result, Run, Status
+from gpuprof.results.pending import latest_run_path
 from gpuprof.results.steps import described
 from gpuprof.toolchain.hostlib import is_missing_library
 
@@ -145,7 +146,7 @@ class _Conductor:
         self._unread: dict[str, BuiltVariant] = {}  #: built, with machine code that is still being read
         self._code_keys: dict[str, str | None] = {}
         self._listings: dict[str, Listing] = {}
-        paths = (options.json, journal_path(experiment.path)) if part is None else ()
+        paths = (options.json, latest_run_path(experiment.path)) if part is None else ()
         self._journal_paths = tuple(path for path in paths if path is not None)
         self._checkpoint = Checkpoint(self._journal_paths)
         self._earlier: Mapping[str, Result] = {} if part is None else part.earlier
@@ -194,7 +195,7 @@ class _Conductor:
             self._reader.close()
         self._finish_unread()
         run = self.snapshot(complete=len(self._final) == len(self._variants))
-        run = with_code_and_sources(self._with_own_values(run), self._listings)
+        run = with_code_and_sources(self._with_own_values(self._with_modelled_ratios(run)), self._listings)
         run = replace(run, expectations=self._expectations(run))
         run = self._watched(run)
         self._checkpoint.write(run)
@@ -424,6 +425,22 @@ class _Conductor:
         environment = result_rows.with_clocks(run.environment, before, self._clocks, after, self._throttled)
         shared = sharing_note(before, after)
         return replace(run, environment=environment, notes=(*run.notes, *((shared,) if shared else ())))
+
+    def _with_modelled_ratios(self, run: Run) -> Run:
+        """The run with modelled times set against each other, where there are any."""
+        if self._options.predict is None:
+            return run
+        from gpuprof.arch.gpu_constants import gpu_constants
+        from gpuprof.profile.modelled_rows import origin, with_ratios
+
+        gpu = gpu_constants(self._options.predict)
+        baselines = {v.label: baseline_of(v, self._variants, self._experiment.baseline) for v in self._variants}
+        return replace(
+            run,
+            results=with_ratios(run.results, baselines, gpu),
+            environment=replace(run.environment, modelled_gpu=gpu.name),
+            notes=(*run.notes, origin(gpu)),
+        )
 
     def _with_own_values(self, run: Run) -> Run:
         run = replace(run, columns=self._experiment.columns)

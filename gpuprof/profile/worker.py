@@ -20,7 +20,20 @@ from gpuprof.device.session import POISON_BYTES, Coverage, Session, StepCounters
 from gpuprof.errors import DeviceMemoryError, GpuprofError, LaunchError
 from gpuprof.experiment.element_types import from_storage, is_packed, kind_of, to_storage
 from gpuprof.profile.counting import counters_of, step_counters
-from gpuprof.profile.messages import Check, Checked, Done, Drop, Load, Open, Opened, Sample, Sampled, Support
+from gpuprof.profile.messages import (
+    Check,
+    Checked,
+    Done,
+    Drop,
+    Load,
+    Open,
+    Opened,
+    Predict,
+    Predicted,
+    Sample,
+    Sampled,
+    Support,
+)
 from gpuprof.profile.verification.cache import WRITTEN_SUFFIX, Comparer, Comparison
 from gpuprof.profile.verification.compare import OutputCheck, not_compared, summarize
 from gpuprof.profile.verification.coverage import limits_of, orderings_of, shortfall
@@ -47,6 +60,7 @@ class Worker:
             Check: self._check,
             Load: self._load,
             Sample: self._sample,
+            Predict: self._predict,
             Drop: self._drop,
         }
 
@@ -213,6 +227,19 @@ class Worker:
         seconds = time.perf_counter() - started
         clock = self._monitor.sm_clock_mhz()
         return Sampled(taken.samples_us, seconds, clock, self._monitor.throttle_reasons(), taken.remarks)
+
+    def _predict(self, request: Predict) -> Predicted:
+        from gpuprof.arch.gpu_constants import gpu_constants
+        from gpuprof.model.interval import predict
+        from gpuprof.profile.modelling import trace_job
+
+        gpu = gpu_constants(request.gpu)
+        try:
+            self.session.prepare(request.job, POISON_BYTES[0])
+            found = predict(trace_job(self.session, request.job, gpu), gpu)
+        except GpuprofError as error:
+            return Predicted(reason=str(error))
+        return Predicted(found.us, found.low_us, found.high_us, found.kind, "", found.notes)
 
     def _drop(self, request: Drop) -> Done:
         job = self._timed.pop(request.label, None)

@@ -166,6 +166,24 @@ def _peak(name: str) -> Callable[[Row], str]:
     return lambda row: units.show(row.result.modelled.get(name), "percent")
 
 
+def _modelled(name: str, unit: str) -> Callable[[Row], str]:
+    return lambda row: units.show(row.result.modelled.get(name), unit)
+
+
+def _modelled_interval(row: Row) -> str:
+    values = row.result.modelled
+    if "time_high_us" not in values:
+        return units.NOTHING
+    return f"±{units.percent(100 * (values['time_high_us'] / values['time_us'] - 1))}"
+
+
+def _modelled_ratio(row: Row) -> str:
+    if row.result.same_code_as is not None:
+        return "same code"
+    ratio = row.result.modelled.get("speedup")
+    return units.NOTHING if ratio is None else units.times(float(ratio))
+
+
 def _device(row: Row) -> str:
     return row.result.timing.device if row.result.timing is not None else units.NOTHING
 
@@ -201,6 +219,27 @@ TIMED: tuple[Head, ...] = (
         50,
         _peak("percent_of_peak_bandwidth"),
         key="percent_of_peak_bandwidth",
+    ),
+    MAX_ABS,
+)
+
+#: Beside a modelled time every figure that follows from it has its star.
+MODELLED: tuple[Head, ...] = (
+    VARIANT,
+    STATUS,
+    REGISTERS,
+    SPILLS,
+    STACK,
+    SHARED,
+    OCCUPANCY,
+    Head("time modelled", "time*", 99, _modelled("time_us", "us")),
+    Head("interval modelled", "±*", 92, _modelled_interval),
+    Head("GFLOP/s modelled", "GFLOP/s*", 85, _modelled("gflops", "GFLOP/s"), key="gflops_modelled"),
+    Head("GB/s modelled", "GB/s*", 75, _modelled("gbps", "GB/s"), key="gbps_modelled"),
+    Head("against baseline modelled", "vs base*", 90, _modelled_ratio, key="speedup_modelled"),
+    Head("% of peak FLOP/s modelled", "%peak*\nflop", 50, _peak("percent_of_peak_flops"), key="peak_flops_modelled"),
+    Head(
+        "% of peak bytes/s modelled", "%peak*\nbytes", 50, _peak("percent_of_peak_bandwidth"), key="peak_bytes_modelled"
     ),
     MAX_ABS,
 )

@@ -70,6 +70,16 @@ def history_markdown(entries: Sequence[HistoryEntry]) -> str:
     return "\n".join(markdown_table(heads, body, right=[column.right for column in columns])) + "\n"
 
 
+def history_html(entries: Sequence[HistoryEntry], where: str) -> str:
+    """One page that loads nothing; raises MissingToolError without the extra ``report``."""
+    from gpuprof.report.page.render import require_report_extra
+
+    require_report_extra()
+    from gpuprof.report.page.document import history_page
+
+    return history_page(entries, where)
+
+
 HISTORY_EXPORTERS: Mapping[str, Callable[[Sequence[HistoryEntry]], str]] = {
     "json": history_json,
     "csv": history_csv,

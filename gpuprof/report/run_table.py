@@ -12,6 +12,7 @@ from gpuprof.report.columns import (
     COUNTED,
     COUNTED_BESIDE_TIMES,
     DEVICE,
+    MODELLED,
     ON_REQUEST,
     SASS,
     STATUS_STYLES,
@@ -45,7 +46,7 @@ SHOWN_FASTEST = 3
 SHOWN_FAILURES = 10
 
 
-ALL_HEADS = (*TIMED, *COUNTED, *SASS, *ON_REQUEST, DEVICE)
+ALL_HEADS = (*TIMED, *(head for head in MODELLED if head not in TIMED), *COUNTED, *SASS, *ON_REQUEST, DEVICE)
 
 
 def render_run(
@@ -96,6 +97,8 @@ def _usual(run: Run, *, sass: bool) -> tuple[Head, ...]:
         heads = (*TIMED, *COUNTED_BESIDE_TIMES) if counted else TIMED
         if len({result.timing.device for result in run.results if result.timing is not None}) > 1:
             heads = (*heads[:2], DEVICE, *heads[2:])
+    elif run.environment.modelled_gpu is not None:
+        heads = (*MODELLED, *COUNTED_BESIDE_TIMES)
     else:
         heads = COUNTED if counted else BUILT
     return (*heads, *SASS) if sass else heads
@@ -109,6 +112,7 @@ def below(run: Run) -> Iterator[tuple[str, str]]:
     yield from _verdicts(run)
     yield from _expectations(run)
     yield from _warnings(run)
+    yield from _not_modelled(run)
     yield from _row_notes(run)
     yield from printed_lines(run)
     yield from step_lines(run)
@@ -175,6 +179,12 @@ def _warnings(run: Run) -> Iterator[tuple[str, str]]:
     """Each kind of warning once, with the variants that it concerns."""
     messages = ((r.variant, text) for r in run.results if r.timing is not None for text in r.timing.warnings)
     yield from (("yellow", f"warning: {line}") for line in grouped(messages, len(run.results)))
+
+
+def _not_modelled(run: Run) -> Iterator[tuple[str, str]]:
+    """Why a row has no modelled time, each reason once."""
+    reasons = ((r.variant, r.missing["modelled"]) for r in run.results if "modelled" in r.missing)
+    yield from (("yellow", f"no modelled time: {line}") for line in grouped(reasons, len(run.results)))
 
 
 def _row_notes(run: Run) -> Iterator[tuple[str, str]]:

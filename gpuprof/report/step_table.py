@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gpuprof.report import units
 from gpuprof.report.columns import COUNTED, MAX_ABS, STATUS, VARIANT, Head, Row, draw, rows_of
 from gpuprof.report.grouping import grouped
-from gpuprof.report.layout import ALWAYS
+from gpuprof.report.layout import ALWAYS, Column
 from gpuprof.report.tables import print_columns
 from gpuprof.results.model import Result, Run, StepFacts
 from gpuprof.results.steps import as_result
@@ -44,9 +44,13 @@ def render_steps(run: Run, console: Console) -> None:
             continue
         console.print()
         console.print(Text(f"steps of {result.variant}", style="bold"))
-        rows = rows_of(tuple(as_result(result, step) for step in result.steps))
         main = [number for number, step in enumerate(result.steps) if step.name == result.main_step]
-        print_columns(draw(_heads(result.steps), rows), console, {}, main)
+        print_columns(step_columns(result), console, {}, main)
+
+
+def step_columns(result: Result) -> list[Column]:
+    """The steps of a variant, a row each."""
+    return draw(_heads(result.steps), rows_of(tuple(as_result(result, step) for step in result.steps)))
 
 
 def _heads(steps: tuple[StepFacts, ...]) -> tuple[Head, ...]:

@@ -16,13 +16,18 @@ from gpuprof.results.derived import sm_cycles
 from gpuprof.results.lookup import is_baseline
 from gpuprof.results.model import Result, Run, Status
 
+#: The basis of a modelled time, and the relative difference of two below which the model does not order them.
+MODELLED, MODELLED_TIE = "modelled time", 0.02
+
 #: What the busiest part does -> the word for it.
 UNITS: Mapping[str, str] = {"issue": "issue cycles", "shared": "shared-memory cycles", "sectors": "L1 sector cycles"}
 
 
 @dataclass(frozen=True)
 class Best:
-    """``basis`` is ``time`` or a key of ``UNITS``; ``value`` is microseconds or cycles, ``next_value`` the runner-up's.
+    """``basis`` is ``time``, ``MODELLED`` or a key of ``UNITS``; ``value`` is microseconds or cycles.
+
+    ``next_value`` is the runner-up's.
 
     ``clear``: by time, whether the intervals of the two medians lie apart.
     """
@@ -42,14 +47,17 @@ def best_of(run: Run) -> Best | None:
     A variant whose ``work`` has other operations than the baseline's (a copy, a conversion) is not in the race.
     """
     right = [result for result in run.results if result.status is Status.OK]
+    if any(dict(result.sizes) != dict(right[0].sizes) for result in right):
+        return None
     flop = next((result.work_flop for result in right if is_baseline(run, result)), None)
     if flop is not None:
         right = [result for result in right if result.work_flop == flop]
-    if any(dict(result.sizes) != dict(right[0].sizes) for result in right):
-        return None
     timed = [(result.timing.median_us, result) for result in right if result.timing is not None]
     if timed:
         return _by_time(timed) if len(timed) > 1 else None
+    modelled = [(float(result.modelled["time_us"]), result) for result in right if "time_us" in result.modelled]
+    if modelled:
+        return _by_modelled_time(modelled) if len(modelled) > 1 else None
     costs = [(cost, result) for result in right if (cost := sm_cycles(result)) is not None]
     if len(costs) < 2:
         return None
@@ -66,3 +74,9 @@ def _by_time(timed: list[tuple[float, Result]]) -> Best:
     assert runner_up.timing is not None
     clear = result.timing.interval_us[1] < runner_up.timing.interval_us[0]
     return Best(result, "time", first, runner_up, second, clear)
+
+
+def _by_modelled_time(modelled: list[tuple[float, Result]]) -> Best:
+    """The model's order; clear where the times differ by more than its errors within a sweep usually do."""
+    (first, result), (second, runner_up) = sorted(modelled, key=lambda pair: pair[0])[:2]
+    return Best(result, MODELLED, first, runner_up, second, second > first * (1 + MODELLED_TIE))

@@ -13,6 +13,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from gpuprof.errors import MissingToolError
+from gpuprof.isa.access_sample import AccessSample
 from gpuprof.isa.counters import InstructionCounters, Number
 from gpuprof.isa.listing import Listing
 
@@ -67,6 +68,7 @@ class Environment:
     temperature_c: Number | None = None  #: of the GPU after the run, in degrees Celsius
     throttle_reasons: tuple[str, ...] = ()  #: why the driver lowered the clocks during the run, by NVML's names
     command: tuple[str, ...] = ()  #: the command line, word by word
+    modelled_gpu: str | None = None  #: whose times the rows' ``modelled`` are
     peaks: PeakFacts | None = None  #: ceilings that percentages of peak refer to
     variables: Mapping[str, str] = field(default_factory=dict)  #: NVCC_APPEND_FLAGS and NVCC_PREPEND_FLAGS, where set
 
@@ -243,7 +245,8 @@ class Result:
     counters: Counters | None = None  #: of all timed steps, from the emulator or ncu
     ncu: Counters | None = None  #: when both devices counted
     verification: Verification | None = None  #: outputs against the reference
-    #: estimates: ``percent_of_peak_flops``, ``percent_of_peak_bandwidth``
+    #: estimates: ``percent_of_peak_flops``, ``percent_of_peak_bandwidth``; of ``run --predict`` also ``time_us`` with
+    #: ``time_low_us`` and ``time_high_us`` (nine in ten kernels of its kind), and its ``speedup``, ``gflops``, ``gbps``
     modelled: Mapping[str, Number] = field(default_factory=dict)
     values: Mapping[str, Number] = field(default_factory=dict)  #: the YAML's own, by name
     work_flop: float | None = None  #: floating-point operations of one timed pass, by the YAML's ``work``
@@ -254,6 +257,7 @@ class Result:
     steps: tuple[StepFacts, ...] = ()  #: empty where there is only one
     main_step: str | None = None  #: the step that ``build``, ``launch``, ``sass`` and ``occupancy`` are of
     main_step_share: str = ""  #: "97% of the warp instructions"
+    accesses: tuple[AccessSample, ...] = ()  #: where a page was written: of a block of each launch, on the emulator
     fingerprint: str = ""  #: of code, inputs, checks and device: ``--resume`` keeps a row whose fingerprint still holds
 
 

@@ -16,7 +16,6 @@ from torture.make_config import BAD, build_cubin, write
 
 from benchmarks.process_tree import descendants, folders_held_by, is_running
 from gpuprof import experiment as experiments
-from gpuprof.profile.checkpoint import journal_path
 from gpuprof.profile.observer import SilentObserver
 from gpuprof.profile.options import RunOptions
 from gpuprof.profile.run import run_experiment
@@ -164,20 +163,25 @@ def test_nothing_is_left_behind(config: Path, tmp_path: Path) -> None:
     assert list(scratch.iterdir()) == []
 
 
-def test_the_next_run_stores_the_rows_of_a_killed_one(config: Path, tmp_path: Path) -> None:
+def test_the_history_loses_no_announced_row_of_a_killed_run(config: Path, tmp_path: Path) -> None:
+    """No other run is needed: who reads the history next finds the killed run there, once."""
     target, database = tmp_path / "run.json", tmp_path / "history.sqlite"
-    process = start(config, target)
-    wait_for_rows(journal_path(config), 3, process)  # where the next run looks
+    stored = [part for part in command(config, target) if part != "--no-history"] + ["--history", str(database)]
+    process = subprocess.Popen(stored, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_for_rows(target, 3, process)
     process.kill()
-    process.communicate()
-    again = [part for part in command(config, target, "--device", "none") if part != "--no-history"]
-    for _ in range(2):
-        done = subprocess.run([*again, "--history", str(database), "--variant", "scale/F=1.0"], capture_output=True)
-        assert done.returncode == 0
-    killed, *others = sorted(History(database).list(), key=lambda entry: entry.complete)
-    assert not killed.complete
-    assert killed.variants >= 3
-    assert [entry.complete for entry in others] == [True, True]
+    _, announced = process.communicate()
+    labels = re.findall(r"^done \d+/\d+: (\S+):", announced, re.M)
+    for reader in (["show", "latest"], ["history"]):
+        done = subprocess.run(
+            [sys.executable, "-m", "gpuprof", *reader, "--history", str(database)], capture_output=True, text=True
+        )
+        assert done.returncode == 0, done.stderr
+    (entry,) = History(database).list()
+    assert not entry.complete
+    kept = {row.variant for row in History(database).load(entry.identifier).results}
+    assert len(labels) >= 3
+    assert set(labels) - kept <= {labels[-1]}  # announced in the moment of the kill
 
 
 def test_resume_without_an_earlier_run_says_so(config: Path, tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ class L1Cache {
   }
 
  private:
-  enum { WAYS = 32 };
+  static constexpr i64 WAYS = 32;
   i64 ways_, sets_;
   std::vector<Line> lines_;
 };
@@ -71,7 +71,7 @@ class MemoryPath {
   MemoryPath(const Launch& launch) : launch_(launch), m_(*launch.machine), l1_((i64)m_.l1_lines), tlb_(m_) {}
 
   double lsu_free = 0, l2_free = 0, dram_free = 0, write_free = 0;
-  double hits = 0, misses = 0, dram_bytes = 0, busy = 0;
+  double hits = 0, misses = 0, dram_bytes = 0, busy = 0, l2_busy = 0, write_busy = 0;
 
   Served pass(double now, double cycles, double latency) {
     const double start = std::max(now + TO_LSU, lsu_free);
@@ -104,8 +104,9 @@ class MemoryPath {
     const bool local = access.kind == LOCAL_STORE;
     if (!local) tlb_.known(sectors[0] + (salt >> 14), start);
     const double extra = access.kind == ATOMIC ? access.passes * m_.atomic_cycles : 0;
-    write_free = std::max(write_free, start) + access.sectors * 32.0 / m_.write_bytes_per_cycle +
-                 lines * m_.write_line_cycles + extra;
+    const double cycles = access.sectors * 32.0 / m_.write_bytes_per_cycle + lines * m_.write_line_cycles + extra;
+    write_free = std::max(write_free, start) + cycles;
+    write_busy += cycles;
     double bytes = 0;
     for (i32 k = 0; k < access.sectors; ++k) bytes += launch_.dram_bytes[access.first_sector + k];
     load_dram(bytes, start);
@@ -163,6 +164,7 @@ class MemoryPath {
   // When ``sectors`` of a line are there that were asked for; ``share``: how much of the way to the DRAM is waited for.
   double fetch(double asked, int sectors, double cost, double share) {
     l2_free = std::max(l2_free, asked) + sectors * 32 / m_.l2_bytes_per_cycle;
+    l2_busy += sectors * 32 / m_.l2_bytes_per_cycle;
     double arrival = std::max(asked, l2_free) + m_.l2_latency;
     const double beyond = (m_.dram_latency - m_.l2_latency) * share;
     if (cost > 0) {

@@ -73,9 +73,9 @@ class Timeline {
     outcome.l1_misses = memory_.misses;
     outcome.dram_bytes = memory_.dram_bytes;
     outcome.lsu_busy = memory_.busy;
-    outcome.l2_busy = memory_.l2_free;
-    outcome.dram_busy = memory_.dram_free;
-    outcome.write_busy = memory_.write_free;
+    outcome.l2_busy = memory_.l2_busy;
+    outcome.dram_busy = memory_.dram_bytes / m_.dram_bytes_per_cycle;
+    outcome.write_busy = memory_.write_busy;
     return 0;
   }
 

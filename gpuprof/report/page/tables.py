@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from gpuprof.report import units
@@ -9,8 +10,9 @@ from gpuprof.report.columns import STATUS, VARIANT, Head, Row, draw, rows_of
 from gpuprof.report.layout import Column
 from gpuprof.report.page.model import Cell, ColumnHead, Table, TableRow
 from gpuprof.report.run_table import heads_for
+from gpuprof.results.agreement import DIFFERS, EQUAL, agreement
 from gpuprof.results.best import best_of
-from gpuprof.results.derived import describe
+from gpuprof.results.derived import counters_of, describe
 from gpuprof.results.lookup import is_baseline
 from gpuprof.results.model import Run, Verification
 
@@ -132,6 +134,53 @@ def expectations_table(run: Run) -> Table | None:
     return Table("expectations", "Expectations of the YAML", "expectation", columns, rows) if rows else None
 
 
+def counters_table(run: Run) -> Table | None:
+    """Every counter of every variant, by Nsight Compute's names."""
+    counted = [(result.variant, counters) for result in run.results if (counters := counters_of(result)) is not None]
+    names = sorted({name for _, counters in counted for name in counters.values})
+    rows = tuple(
+        TableRow(
+            name,
+            tuple(
+                Cell(units.show(value, "count"), value)
+                for value in (counters.values.get(name) for _, counters in counted)
+            ),
+        )
+        for name in names
+    )
+    columns = tuple(ColumnHead(variant, variant) for variant, _ in counted)
+    return Table("counters", "Every counter", "counter", columns, rows) if rows else None
+
+
+def agreement_tables(run: Run) -> list[Table | None]:
+    """The emulator's counters beside Nsight Compute's, of each variant that both counted."""
+    columns = (
+        ColumnHead("kind", "kind", number=False),
+        ColumnHead("emulated", "emulated"),
+        ColumnHead("ncu", "ncu"),
+        ColumnHead("word", "equal", number=False),
+    )
+    tables: list[Table | None] = []
+    for number, result in enumerate(run.results, 1):
+        found = agreement(result)
+        if found is not None:
+            rows = tuple(
+                TableRow(
+                    pair.name,
+                    (
+                        Cell(pair.kind),
+                        Cell(units.show(pair.emulated, "count"), pair.emulated),
+                        Cell(units.show(pair.ncu, "count"), pair.ncu),
+                        Cell(pair.word, None, "bad" if pair.word == DIFFERS else "good" if pair.word == EQUAL else ""),
+                    ),
+                )
+                for pair in found.pairs
+            )
+            caption = f"Emulator beside Nsight Compute: {found.variant}"
+            tables.append(Table(f"agreement-{number}", caption, "counter", columns, rows))
+    return tables
+
+
 def plain_table(identifier: str, caption: str, columns: Sequence[Column]) -> Table | None:
     """A table of the terminal as it is: its first column names the rows."""
     if not columns or not columns[0].cells:
@@ -146,7 +195,17 @@ def plain_table(identifier: str, caption: str, columns: Sequence[Column]) -> Tab
             for column in others
         ),
         tuple(
-            TableRow(name, tuple(Cell(column.cells[number]) for column in others))
+            TableRow(name, tuple(Cell(column.cells[number], number_in(column.cells[number])) for column in others))
             for number, name in enumerate(first.cells)
         ),
     )
+
+
+_QUANTITY = re.compile(r"[±+]?(-?[\d,]*\.?\d+)\s*(%|x|µs|ms|s|k|K|M|G|T|P)?(?![\w.])")
+_FACTORS = {"ms": 1e3, "s": 1e6, "k": 1e3, "K": 1024, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+
+
+def number_in(text: str) -> float | None:
+    """What orders a cell that ``report.units`` wrote; None where it does not begin with a number."""
+    found = _QUANTITY.match(text)
+    return float(found[1].replace(",", "")) * _FACTORS.get(found[2], 1) if found else None

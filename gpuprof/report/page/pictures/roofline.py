@@ -17,6 +17,8 @@ from gpuprof.results.model import PeakFacts, Result, Run, Status
 
 #: More points than this are a cloud without names.
 MAX_NAMED = 8
+#: Characters beside a point.
+MAX_LABEL = 26
 HEIGHT = 300
 
 
@@ -67,7 +69,7 @@ def _datasheet(run: Run) -> PeakFacts | None:
         return None
     if not products:
         return None
-    words = (run.environment.gpu or "").split()
+    words = (run.environment.gpu or run.environment.modelled_gpu or "").split()
     first = next((product for product in products if product.name.split()[0] in words), products[0])
     return PeakFacts(first.name, first.fp32_tflops * 1e3, first.fp16_tensor_tflops * 1e3, first.dram_gbps, "datasheet")
 
@@ -83,6 +85,7 @@ def _spec(peaks: PeakFacts, points: Sequence[_Point], axis: str) -> dict[str, An
     high = max(ridge * 8, *(point.intensity * 3 for point in points))
     roof = [{"x": x, "y": min(peaks.fp32_gflops, x * peaks.dram_gbps)} for x in (low, ridge, high)]
     rows: list[dict[str, Any]] = []
+    names = _names(points) if len(points) <= MAX_NAMED else {}
     for point in points:
         allowed = min(peaks.fp32_gflops, point.intensity * peaks.dram_gbps)
         rows.append(
@@ -90,7 +93,7 @@ def _spec(peaks: PeakFacts, points: Sequence[_Point], axis: str) -> dict[str, An
                 "x": point.intensity,
                 "y": point.gflops if point.gflops is not None else allowed,
                 "roof": allowed,
-                "name": point.result.variant if len(points) <= MAX_NAMED else "",
+                "name": names.pop(_place(point), ""),
                 "hover": _sentence(point),
                 "right": point.intensity * point.intensity > low * high,
             }
@@ -137,6 +140,27 @@ def _spec(peaks: PeakFacts, points: Sequence[_Point], axis: str) -> dict[str, An
             ),
         ],
     }
+
+
+def _place(point: _Point) -> tuple[str, str]:
+    """Points that the eye cannot tell apart have the same."""
+    return f"{point.intensity:.1e}", f"{point.gflops or 0:.1e}"
+
+
+def _names(points: Sequence[_Point]) -> dict[tuple[str, str], str]:
+    """One label for each place, with the names of all points there."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for point in points:
+        found.setdefault(_place(point), []).append(point.result.variant)
+    return {place: _label(names) for place, names in found.items()}
+
+
+def _label(names: Sequence[str]) -> str:
+    """What fits beside a point: the hover text has the whole."""
+    text = ", ".join(names)
+    if len(text) <= MAX_LABEL:
+        return text
+    return f"{len(names)} variants" if len(names) > 1 else f"{text[: MAX_LABEL - 1]}…"
 
 
 def _decades(low: float, high: float) -> list[float]:
