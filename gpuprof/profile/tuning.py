@@ -17,7 +17,7 @@ from pathlib import Path
 from gpuprof.device.process import ChildProcess
 from gpuprof.experiment.model import Experiment, Variant
 from gpuprof.experiment.tunable import FailedPoint, Tunable
-from gpuprof.profile.checkpoint import Checkpoint, earlier_results, journal_path
+from gpuprof.profile.checkpoint import Checkpoint, earlier_results
 from gpuprof.profile.observer import Observer
 from gpuprof.profile.options import RunOptions
 from gpuprof.profile.run import Part, run_prepared, shared_data
@@ -25,6 +25,7 @@ from gpuprof.profile.setup import Setup, prepare_run
 from gpuprof.profile.shared_arrays import SharedData
 from gpuprof.results.model import Result, Run, SearchFacts, Status
 from gpuprof.results.objective import Objective, parse_objective
+from gpuprof.results.pending import latest_run_path
 from gpuprof.search.families import FamilyPoints
 from gpuprof.search.importance import importance
 from gpuprof.search.strategy import DEFAULT, make_strategy
@@ -68,7 +69,7 @@ class _Search:
 
 def search_path(config: Path) -> Path:
     """Where the latest search of a YAML file is kept for ``--resume``."""
-    usual = journal_path(config)
+    usual = latest_run_path(config)
     return usual.with_name(f"tune-{usual.name}")
 
 
