@@ -30,6 +30,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "show": ("show", "Print a stored run, or a JSON file, again."),
     "report": ("report", "One HTML page of several runs and experiments."),
     "compare": ("compare", "Compare two runs, variant by variant."),
+    "calibrate": ("calibrate", "Measure this GPU's constants, for modelled times anywhere."),
     "peaks": ("peaks", "Measure this GPU's FP32, tensor and DRAM ceilings once, and keep them."),
     "doctor": ("doctor", "Which tools and devices were found, and the command that supplies a missing one."),
     "cache": ("cache", "The build cache: its size, and emptying it."),

@@ -168,7 +168,7 @@ def _experiment(config: str, flags: RunFlags, options: RunOptions) -> Experiment
         raise UsageError(f"{config} is a CUDA source: gpuprof new --from {config} writes a YAML that runs it")
     path = experiments.find_config(config)
     experiment = load_experiment(path, overrides=parse_overrides(flags.overrides), arch=options.arch)
-    names = {name for one in experiment.variants for name in (*one.sizes, *one.parameters)}
+    names = {name for variant in experiment.variants for name in (*variant.sizes, *variant.parameters)}
     check_names(parse_columns(flags.columns), ALL_HEADS, (*experiment.values, *names))
     return experiment
 

@@ -143,7 +143,9 @@ class EmulatedDevice:
         values = [self._argument(argument) for argument in launch.arguments]
         order = self._order_dependence(module, launch) if launch.reorders else None
         watched = tuple((self._address(handle), handle.nbytes) for handle in launch.outputs)
-        unset = None if launch.unset is None else tuple((self._address(each), each.nbytes) for each in launch.unset)
+        unset = (
+            None if launch.unset is None else tuple((self._address(buffer), buffer.nbytes) for buffer in launch.unset)
+        )
         options = replace(self._options, poison=launch.poison * 0x01010101, watched=watched, unset=unset)
         if unset is not None:
             options = replace(options, threads=1)  # what was found stays in the process that looked

@@ -151,13 +151,15 @@ def job_from_json(data: Mapping[str, Any]) -> Job:
 def _buffer_to_json(spec: BufferSpec) -> dict[str, Any]:
     fields = dict(vars(spec))
     fields["file"] = None if spec.file is None else str(spec.file)
-    fields["pointers"] = [None if each is None else vars(each) for each in spec.pointers]
+    fields["pointers"] = [None if pointer is None else vars(pointer) for pointer in spec.pointers]
     return fields
 
 
 def _buffer_from_json(data: Mapping[str, Any]) -> BufferSpec:
     file = data["file"]
-    pointers = tuple(None if each is None else BufferReference(**each) for each in data.get("pointers", ()))
+    pointers = tuple(
+        None if fields_of is None else BufferReference(**fields_of) for fields_of in data.get("pointers", ())
+    )
     own = {"shape": tuple(data["shape"]), "file": None if file is None else Path(file), "pointers": pointers}
     return BufferSpec(**{**data, **own})
 

@@ -106,12 +106,14 @@ class Session:
 
     def _addresses(self, job: Job, spec: BufferSpec) -> NDArray[np.uint64]:
         """What an array of pointers holds."""
-        values = [0 if each is None else self.device.address_of(self.pointer(job, each)) for each in spec.pointers]
+        values = [
+            0 if pointer is None else self.device.address_of(self.pointer(job, pointer)) for pointer in spec.pointers
+        ]
         return np.asarray(values, dtype=np.uint64)
 
     def set_variables(self, job: Job) -> None:
         """Give the variables of the job's code their first content."""
-        for call in (each for each in job.calls if isinstance(each, KernelCall)):
+        for call in (step for step in job.calls if isinstance(step, KernelCall)):
             for symbol, buffer in call.symbols:
                 self.device.set_variable(call.cubin, symbol, self.address(job, buffer))
 

@@ -474,7 +474,7 @@ class ExperimentModel(Model):
         races = expect["race"]
         if not isinstance(races, list) or not races:
             return data
-        pairs = races if all(isinstance(each, list) for each in races) else [races]
+        pairs = races if all(isinstance(race, list) for race in races) else [races]
         rest = {key: value for key, value in expect.items() if key != "race"}
         return {**data, "expect": rest or [], "known_races": pairs}
 

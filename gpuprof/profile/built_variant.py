@@ -49,10 +49,10 @@ def build_request(variant: Variant, step: KernelStep, arch: str, folder: Path | 
 
     Kernels of one source that share ``__device__`` variables come in one module, as in a program that is linked once.
     """
-    mates = [each for each in variant.steps if isinstance(each, KernelStep) and each.source == step.source]
-    kernels = tuple(sorted({each.kernel for each in mates}))
+    mates = [mate for mate in variant.steps if isinstance(mate, KernelStep) and mate.source == step.source]
+    kernels = tuple(sorted({mate.kernel for mate in mates}))
     together = len(kernels) > 1 and has_device_variables(step.source, variant.include)
-    defines = {name: value for each in mates for name, value in each.defines.items()} if together else step.defines
+    defines = {name: value for mate in mates for name, value in mate.defines.items()} if together else step.defines
     return BuildRequest(
         source=step.source,
         kernel=step.kernel,
@@ -104,7 +104,9 @@ class BuiltVariant:
             buffer = self.variant.buffers[name]
             given = buffer.nbytes
             if not sizes:
-                known = sorted({each.name for build in self.builds.values() for each in device_variables(build.cubin)})
+                known = sorted(
+                    {variable.name for build in self.builds.values() for variable in device_variables(build.cubin)}
+                )
                 has = f"it has {', '.join(known)}" if known else "it has none"
                 mistakes.append(f"symbols.{name}: the compiled code has no variable {name} ({has})")
             elif sizes != {given}:

@@ -59,7 +59,7 @@ def choose(
             if strict:
                 raise
             continue
-        heads = [one for one in heads if one.name != head.name or (one is VARIANT and not name.startswith("-"))]
+        heads = [other for other in heads if other.name != head.name or (other is VARIANT and not name.startswith("-"))]
         if not name.startswith("-") and head is not VARIANT:
             heads.insert(_place(head, heads), head.asked(ASKED))
     return tuple(heads)
@@ -67,7 +67,7 @@ def choose(
 
 def _place(head: Head, heads: Sequence[Head]) -> int:
     """Behind the column that it belongs to, else at the end."""
-    return next((n for n, one in enumerate(heads, 1) if head.beside and one.name == head.beside), len(heads))
+    return next((n for n, other in enumerate(heads, 1) if head.beside and other.name == head.beside), len(heads))
 
 
 def _head(name: str, rows: Sequence[Row], known: Iterable[str]) -> Head:

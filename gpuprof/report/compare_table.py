@@ -118,7 +118,7 @@ def chosen_heads(names: Sequence[str]) -> tuple[CompareHead, ...]:
         head = by_name.get(name.lstrip("+-")) or values.get(name.lstrip("+-"))
         if head is None:
             raise UsageError(f"--columns {name}: {no_value(name.lstrip('+-'), sorted({*by_name, *values}))}")
-        heads = [one for one in heads if one is not head or head is HEADS[0]]
+        heads = [other for other in heads if other is not head or head is HEADS[0]]
         if not name.startswith("-") and head is not HEADS[0]:
             heads.append(head)
     return tuple(heads)

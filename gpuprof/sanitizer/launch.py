@@ -190,7 +190,7 @@ class _Checks:
         blocks = np.random.default_rng(seed).permutation(self._choice.blocks)
         self._execute(POISON_WORDS[0], order=Order(seed), blocks=blocks)
         for region, words in MemoryState.of(self._request.arena).differences(usual):
-            data = next(data for each, data, _ in usual.parts if each == region)
+            data = next(data for part, data, _ in usual.parts if part == region)
             got = self._request.arena.words[region.start >> 2 : (region.start >> 2) + len(data) // 4][words]
             want = data[: len(data) // 4 * 4].view(np.uint32)[words]
             rounding = region in self._request.floats and bool(
