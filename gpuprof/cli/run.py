@@ -161,7 +161,7 @@ def _experiment(config: str, flags: RunFlags, options: RunOptions) -> Experiment
     from gpuprof.errors import UsageError
     from gpuprof.experiment.overrides import parse_overrides
     from gpuprof.report.column_choice import check_names, parse_columns
-    from gpuprof.report.run_table import ALL_HEADS
+    from gpuprof.report.run_table import ALL_SPECS
     from gpuprof.results.expectations import load_experiment
 
     if config.endswith((".cu", ".cuh")):
@@ -169,7 +169,7 @@ def _experiment(config: str, flags: RunFlags, options: RunOptions) -> Experiment
     path = experiments.find_config(config)
     experiment = load_experiment(path, overrides=parse_overrides(flags.overrides), arch=options.arch)
     names = {name for variant in experiment.variants for name in (*variant.sizes, *variant.parameters)}
-    check_names(parse_columns(flags.columns), ALL_HEADS, (*experiment.values, *names))
+    check_names(parse_columns(flags.columns), ALL_SPECS, (*experiment.values, *names))
     return experiment
 
 
