@@ -275,22 +275,20 @@ class ExpectationOutcome:
 class SearchFacts:
     """How ``gpuprof tune`` came to its rows. Costs are values of ``objective``; smaller is better."""
 
-    strategy: str
+    strategy: str  #: its name, as ``--strategy`` takes it
     objective: str  #: an expression of values
     basis: str  #: ``measured`` or ``counted``
     points: int  #: valid points of the space
     trials: int  #: points that were tried
-    seed: int
+    seed: int  #: of the strategy's random choices
     order: tuple[str, ...] = ()  #: labels of the trials, in the order in which they were chosen
     costs: Mapping[str, float] = field(default_factory=dict)  #: by label; a trial without one failed
     best: str | None = None  #: the label with the least cost
-    runner_up: str | None = None
+    runner_up: str | None = None  #: the label with the next cost
     comparison: str | None = None  #: best against runner-up, timed in turn: ``faster``, ``same``, ``unclear``
     speedup: float | None = None  #: runner-up time / best time, median of paired ratios
-    speedup_interval: tuple[float, float] | None = None
-    importance: Mapping[str, float] = field(
-        default_factory=dict
-    )  #: by parameter, adding up to 1: what the costs vary by
+    speedup_interval: tuple[float, float] | None = None  #: of the median, 95 %
+    importance: Mapping[str, float] = field(default_factory=dict)  #: of each parameter for the costs, adding up to 1
     stopped_by: str = ""  #: ``trials``, ``minutes``, ``points`` (all were tried), ``interrupted``
 
 
