@@ -68,7 +68,8 @@ __device__ inline uint64_t descriptor(const void* tile, int leading) {
     return address >> 4 | static_cast<uint64_t>(leading >> 4) << 16 | EIGHT_ROWS >> 4 << 32 | SWIZZLE_128;
 }
 
-#define R8(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3]), "+f"(d[i + 4]), "+f"(d[i + 5]), "+f"(d[i + 6]), "+f"(d[i + 7])
+#define R4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define R8(i) R4(i), R4(i + 4)
 #define R32(i) R8(i), R8(i + 8), R8(i + 16), R8(i + 24)
 // d += a * b, for a of 64 x 16 by rows and b of 16 x 256 by columns of 64.
 __device__ inline void multiply(float (&d)[SUMS], uint64_t a, uint64_t b) {

@@ -75,6 +75,10 @@ class Operation(str, Enum):
     UNKNOWN = "unknown"
 
 
+#: The classes that Nsight Compute has a counter for.
+COUNTED_OPERATIONS = tuple(each for each in Operation if each not in (Operation.NONE, Operation.UNKNOWN))
+
+
 class Flop(str, Enum):
     """The floating-point counters of single opcodes; UNKNOWN where no source says to which one an opcode counts."""
 

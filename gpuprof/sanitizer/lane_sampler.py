@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpuprof.errors import GpuprofError
 from gpuprof.isa.machine import SECTOR_BYTES
 from gpuprof.isa.memory_access import (
     atomic_wavefronts,
@@ -36,7 +35,7 @@ LOOKS = 64
 MATRIX_LANES = 8
 
 
-class SamplingEnded(GpuprofError):
+class SamplingEnded(Exception):
     """The time for looking is over; what was seen is kept."""
 
 

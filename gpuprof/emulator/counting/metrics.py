@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from gpuprof.emulator.counting.counters import Counters
 from gpuprof.isa import ncu_metrics as m
 from gpuprof.isa.opcodes import (
+    COUNTED_OPERATIONS,
     FIRST_WITH_PACKED_FLOPS,
     PACKED_FLOPS,
     Access,
@@ -28,8 +29,7 @@ from gpuprof.sass.model import Instruction
 #: Base opcodes by class of operation, for ``smsp__sass_thread_inst_executed_op_<class>_pred_on``.
 OPERATIONS: Mapping[str, frozenset[str]] = {
     operation.value: names_where(lambda row, operation=operation: row.operation is operation)  # type: ignore[misc]
-    for operation in Operation
-    if operation not in (Operation.UNKNOWN, Operation.NONE)
+    for operation in COUNTED_OPERATIONS
 }
 #: Base opcodes of the floating-point counters of single opcodes.
 FLOPS: Mapping[str, frozenset[str]] = {
