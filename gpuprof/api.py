@@ -167,8 +167,7 @@ def sass(
     ``target`` is a source, a bundled kernel's name, a cubin, an experiment (with ``variant``), a library, or a Build.
     ``live`` adds live registers. Raises UsageError where several kernels fit, and every error of building.
     """
-    from gpuprof.sass.analysis import analyse
-    from gpuprof.targets.machine_code import Request, resolve
+    from gpuprof.targets.machine_code import Request, analysis_of, resolve
     from gpuprof.toolchain.model import Build
 
     built = isinstance(target, Build)
@@ -182,15 +181,7 @@ def sass(
         block=None if block is None else _extents(block),
         cuda_home=None if cuda_home is None else Path(cuda_home),
     )
-    subject = resolve(request)
-    return analyse(
-        subject.function,
-        subject.arch,
-        block=subject.block,
-        parameters=subject.parameters,
-        spill_bytes=subject.spill_bytes,
-        with_live=live,
-    )
+    return analysis_of(resolve(request), live=live)
 
 
 def emulate(

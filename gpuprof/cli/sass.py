@@ -97,7 +97,7 @@ def command(target: str, **parsed: Any) -> None:
     The listing's control bits read B012345:R0:W0:Y:S04: scoreboards awaited, the scoreboard that a read or a write
     sets, Y when the scheduler may switch warps, and the stall count in cycles.
     """
-    from gpuprof.targets.machine_code import holds_many, other_side, resolve
+    from gpuprof.targets.machine_code import analysis_of, holds_many, other_side, resolve
 
     flags = read_flags(SassFlags, parsed)
     request = _request(target, flags)
@@ -109,7 +109,7 @@ def command(target: str, **parsed: Any) -> None:
     subject = _overview(request, as_json=flags.as_json) if holds_many(request) else resolve(request)
     if subject is None:
         return
-    analysis = _analyse(subject, live=flags.live)
+    analysis = analysis_of(subject, live=flags.live)
     if flags.as_json:
         _print_json(_data(subject, analysis, listing=view.everything))
         return
@@ -145,19 +145,6 @@ def _view(flags: SassFlags) -> _View:
         raise UsageError(f"--grep {flags.grep}: not a regular expression: {error}") from None
     options = ListingOptions(flags.control, flags.source, flags.with_hex, flags.live, flags.grep or "")
     return _View(flags.everything, flags.loop, options, flags.findings)
-
-
-def _analyse(subject: Subject, *, live: bool) -> Analysis:
-    from gpuprof.sass.analysis import analyse
-
-    return analyse(
-        subject.function,
-        subject.arch,
-        block=subject.block,
-        parameters=subject.parameters,
-        spill_bytes=subject.spill_bytes,
-        with_live=live,
-    )
 
 
 def _print_kernel(subject: Subject, analysis: Analysis, view: _View) -> None:
@@ -208,7 +195,7 @@ def _overview(request: Request, *, as_json: bool) -> Subject | None:
     """Print a row per kernel of a file that holds many, one at a time in memory; a lone kernel is returned instead."""
     from itertools import chain, islice
 
-    from gpuprof.targets.machine_code import subjects
+    from gpuprof.targets.machine_code import analysis_of, subjects
 
     unreadable: list[str] = []
     found = subjects(request, unreadable)
@@ -219,7 +206,7 @@ def _overview(request: Request, *, as_json: bool) -> Subject | None:
     if len(first) == 1 and not unreadable:
         return first[0]
     if as_json:
-        kernels = [_data(one, _analyse(one, live=False), listing=False) for one in chain(first, found)]
+        kernels = [_data(subject, analysis_of(subject), listing=False) for subject in chain(first, found)]
         _print_json({"kernels": kernels, "unreadable": unreadable})
         return None
     _print_rows(Path(request.target).name, chain(first, found), unreadable)
@@ -229,12 +216,13 @@ def _overview(request: Request, *, as_json: bool) -> Subject | None:
 def _print_rows(name: str, subjects: Iterable[Subject], unreadable: Sequence[str]) -> None:
     from gpuprof.report.console import make_console
     from gpuprof.report.sass.overview import print_overview, row_of
+    from gpuprof.targets.machine_code import analysis_of
 
     rows = []
     for subject in subjects:
         resources = subject.resources
         registers = resources.registers if resources is not None else None
-        rows.append(row_of(subject.demangled, registers, _analyse(subject, live=False)))
+        rows.append(row_of(subject.demangled, registers, analysis_of(subject)))
     print_overview(name, rows, make_console(), _MOST_OVERVIEW_ROWS, unreadable)
 
 
@@ -242,9 +230,9 @@ def _print_difference(first: Subject, second: Subject, view: _View, *, as_json: 
     from gpuprof.report.console import make_console
     from gpuprof.report.sass.diff import difference_data, print_difference
     from gpuprof.sass.diff import compare_code
-    from gpuprof.targets.machine_code import head_of
+    from gpuprof.targets.machine_code import analysis_of, head_of
 
-    ours, theirs = _analyse(first, live=False), _analyse(second, live=False)
+    ours, theirs = analysis_of(first), analysis_of(second)
     difference = compare_code(ours, theirs)
     if as_json:
         sides = {"a": _data(first, ours, listing=False), "b": _data(second, theirs, listing=False)}

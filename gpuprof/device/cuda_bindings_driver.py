@@ -56,7 +56,10 @@ class host_alloc_flags:  # noqa: N801 - pycuda's name
 
 def _call(name: str, *arguments: Any) -> Any:
     """Call a function of the driver; its results without the status. Raises Error."""
-    status, *values = getattr(driver, name)(*arguments)
+    try:
+        status, *values = getattr(driver, name)(*arguments)
+    except RuntimeError as error:  # the package finds no libcuda, or one that is too old to have the function
+        raise Error(f"{name} failed: {error}") from None
     if status != driver.CUresult.CUDA_SUCCESS:
         _, text = driver.cuGetErrorString(status)
         reason = text.decode() if text else status.name

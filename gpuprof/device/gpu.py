@@ -20,7 +20,7 @@ from gpuprof.device.base import Capabilities, DeviceDescription, Handle, Launch,
 from gpuprof.device.drivers import import_driver
 from gpuprof.device.gpus import find_gpus
 from gpuprof.device.jobs import HostCall, HostScalar
-from gpuprof.errors import DeviceMemoryError, KernelNotFoundError, LaunchError
+from gpuprof.errors import DeviceMemoryError, KernelNotFoundError, LaunchError, MissingDeviceError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,9 +81,7 @@ class GpuDevice:
         self._cuda = import_driver()
         self.lost = False
         self.ordinal = ordinal
-        self._cuda.init()
-        self._context = self._cuda.Device(ordinal).retain_primary_context()
-        self._context.push()
+        self._context = self._opened_context(ordinal)
         self._description = find_gpus().devices[ordinal]
         self.stream = self._cuda.Stream()
         self._allocations: dict[int, _Allocation] = {}
@@ -97,6 +95,17 @@ class GpuDevice:
         self._generation = 0
         self._scratch: _Allocation | None = None
         self._staging: NDArray[np.uint8] | None = None
+
+    def _opened_context(self, ordinal: int) -> Any:
+        """The primary context, made current; raises MissingDeviceError where the driver gives none."""
+        try:
+            self._cuda.init()
+            context: Any = self._cuda.Device(ordinal).retain_primary_context()
+            context.push()
+            return context
+        except self._cuda.Error as error:
+            repair = "Repair: install NVIDIA's display driver, or --device none"
+            raise MissingDeviceError(f"gpu:{ordinal} cannot be opened: {str(error).rstrip('.')}. {repair}") from None
 
     @property
     def description(self) -> DeviceDescription:

@@ -287,7 +287,6 @@ class Batch(LaneState, Protocol):
     barriers: list[Array]
     restored: list[Bool]
     live: Bool
-    warps_on: int  #: warps of the current fragment
     fragments: list[Fragment]
     waits: list[Waiting]
     others: list[Fragment]  #: of each warp the side that the last split set aside

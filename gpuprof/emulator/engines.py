@@ -15,6 +15,7 @@ from gpuprof.emulator.compiled.build import CannotCompile
 from gpuprof.emulator.compiled.engine import CompiledEngine, Stopped, prepare
 from gpuprof.emulator.compiled.library import ENDLESS, UNKNOWN_PLACE
 from gpuprof.emulator.compiled.translate import Untranslatable
+from gpuprof.emulator.contract import Engine
 from gpuprof.emulator.control.scheduler import OutOfTime
 from gpuprof.emulator.state.faults import code_location
 from gpuprof.errors import InstructionLimitError
@@ -39,13 +40,7 @@ BATCH_COST = 4.0
 MOST_KEPT_BYTES = 1 << 30
 
 
-class BlockRunner(Protocol):
-    """What both engines are: they run blocks of one launch and say what was counted."""
-
-    def run(self, blocks: Blocks) -> Counters: ...
-
-
-class NumpyRunner(BlockRunner, Protocol):
+class NumpyRunner(Engine, Protocol):
     """The numpy engine, which also says into how many batches blocks fall."""
 
     def batch_count(self, blocks: int) -> int: ...

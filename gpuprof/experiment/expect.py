@@ -137,8 +137,3 @@ def check(parsed: Parsed, families: Iterable[str], declared: Iterable[str], valu
         return
     for name in sorted(parsed.own_names - set(declared)):
         raise ExpressionError(f"`{parsed.text}`: {unknown(name, [*declared, *values])}")
-
-
-def is_gpu_only(parsed: Parsed, values: ValueKinds) -> bool:
-    """Whether it reads something that only a clock gives."""
-    return any(values.get(lookup.name) == "measured" for lookup in parsed.lookups.values() if not lookup.is_counter)

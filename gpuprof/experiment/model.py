@@ -163,10 +163,6 @@ class Reference:
     where: Mapping[str, str] = field(default_factory=dict)
     variant: str | None = None
 
-    @property
-    def is_none(self) -> bool:
-        return not self.expressions and self.variant is None
-
 
 @dataclass(frozen=True)
 class Work:
@@ -178,11 +174,10 @@ class Work:
 
 @dataclass(frozen=True)
 class Expectation:
-    """One line of ``expect:``; ``variant`` restricts it to a label or family, ``gpu_only`` when it reads times."""
+    """One line of ``expect:``; ``variant`` restricts it to a label or family."""
 
     expression: str
     variant: str | None = None
-    gpu_only: bool = False
     line: int | None = None
 
 

@@ -170,7 +170,7 @@ def expectations(
                 collector.add(path, str(error))
                 raise Skip from None
             line = collector.document.line(path)
-            found.append(Expectation(text, name, expect.is_gpu_only(parsed, values or {}), line))
+            found.append(Expectation(text, name, line))
     return tuple(found)
 
 

@@ -32,8 +32,3 @@ _FIRST_WITH_RESERVE_IN_SECTION = 90
 def reserved_bytes_in_section(capability: int) -> int:
     """How much of a cubin's ``.nv.shared`` section is the driver's reserve: since sm_90 ptxas counts it in."""
     return RESERVED_SHARED_BYTES if capability >= _FIRST_WITH_RESERVE_IN_SECTION else 0
-
-
-def instruction_number(address: int) -> int:
-    """The index of the instruction at a byte address of its section."""
-    return address // INSTRUCTION_BYTES

@@ -10,6 +10,7 @@ from typing import Any
 from gpuprof.device.base import DeviceDescription
 from gpuprof.device.session import POISONS
 from gpuprof.errors import GpuprofError, LaunchTimeoutError
+from gpuprof.experiment.model import BufferArgument, FillStep, Variant
 from gpuprof.profile.interleaved_timing import TimingPool, Track
 from gpuprof.profile.messages import Check, Checked, Load
 from gpuprof.profile.options import RunOptions
@@ -17,12 +18,9 @@ from gpuprof.profile.shared_arrays import SharedData, seed_offsets
 from gpuprof.profile.statistics import Ratio
 from gpuprof.profile.supervisor import DeviceSupervisor
 from gpuprof.profile.variant_queue import Board, Ready
-from gpuprof.profile.verification.compare import explain
+from gpuprof.profile.verification.compare import IS_REFERENCE, NO_REFERENCE, explain
 from gpuprof.results.model import Counters, Status, Verification
 
-#: Why a variant may go unchecked and still be in order.
-NO_REFERENCE = "the YAML gives no reference"
-NOT_TO_BE_CHECKED = (NO_REFERENCE, "it is the reference")
 #: What was found in the second pass only.
 EXACT_PASS = "with small integers for inputs, of which every sum is exact"
 SECOND_PASS = "in a second launch, with other bytes in memory that was never written"
@@ -201,8 +199,9 @@ class Lane:
             tolerance=variant.tolerance,
             sums=tuple(self._data.sums(variant, seed) for seed in seeds),
             poison=POISONS[0],
-            why_unchecked="" if any(references) else self._why_unchecked(ready),
+            why_not_compared="" if any(references) else self._why_not_compared(ready),
             save=self._save_folders(ready, len(seeds)),
+            unreferenced=_unreferenced(variant, references[0]),
             is_reference=ready.referenced,
         )
 
@@ -222,11 +221,11 @@ class Lane:
             return self._options.save_outputs / label.replace("/", "_")
         return self._data.output_folder(label, seed)
 
-    def _why_unchecked(self, ready: Ready) -> str:
+    def _why_not_compared(self, ready: Ready) -> str:
         other = ready.built.variant.reference.variant
         if other is None:
-            return "it is the reference" if ready.referenced else NO_REFERENCE
-        return "it is the reference" if other == ready.label else f"its reference {other} did not run, or was wrong"
+            return IS_REFERENCE if ready.referenced else NO_REFERENCE
+        return IS_REFERENCE if other == ready.label else f"its reference {other} did not run, or was wrong"
 
     def _save_folders(self, ready: Ready, seeds: int) -> tuple[Path, ...]:
         """Where the outputs go, by seed; empty when nobody wants them."""
@@ -302,6 +301,16 @@ class Lane:
                     break
 
 
+def _unreferenced(variant: Variant, references: Mapping[str, Path]) -> tuple[str, ...]:
+    """Outputs that a step is given and nothing is compared with, where others are."""
+    if not references:
+        return ()
+    calls = (step for step in variant.steps if not isinstance(step, FillStep))
+    given = {each.buffer for call in calls for each in call.args if isinstance(each, BufferArgument)}
+    outputs = (name for name, buffer in variant.buffers.items() if buffer.output and name in given)
+    return tuple(name for name in outputs if name not in references)
+
+
 def _counted(answer: Checked) -> dict[str, Any]:
     """What of an answer was counted, to be in that of a further pass."""
     return {"counters": answer.counters, "step_counters": answer.step_counters}
@@ -327,6 +336,6 @@ def judge(answer: Checked) -> tuple[Status, str | None]:
     reason = answer.damage or explain(answer.verification)
     if reason is not None:
         return Status.DIFFERS, f"{answer.context}: {reason}" if answer.context else reason
-    if answer.verification.verdict == "unchecked" and answer.verification.why not in NOT_TO_BE_CHECKED:
+    if answer.verification.verdict == "unchecked":
         return Status.UNCHECKED, answer.verification.why
     return Status.OK, None

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from gpuprof.device.base import DeviceDescription
 from gpuprof.device.jobs import Job, TimingProtocol
-from gpuprof.device.process import Failure
 from gpuprof.experiment.model import Tolerance
 from gpuprof.profile.verification.tolerance import Sums
 from gpuprof.results.model import Counters, Verification
@@ -47,13 +46,14 @@ class Check:
     """Run a variant once per seed and compare. ``jobs`` and ``references`` go together, one per seed."""
 
     jobs: tuple[Job, ...]
-    references: tuple[Mapping[str, Path], ...]  #: per seed: output name -> .npy; empty: unchecked
+    references: tuple[Mapping[str, Path], ...]  #: per seed: output name -> .npy; empty: nothing to compare with
     tolerance: Tolerance | None
     sums: tuple[Mapping[str, Sums], ...]  #: per seed: output name -> what it sums, for the default tolerance
     poison: int
-    why_unchecked: str = ""
+    why_not_compared: str = ""
     save: tuple[Path, ...] = ()  #: per seed: a folder for the outputs as .npy
     aside: bool = False  #: a pass over other inputs: not what is timed later
+    unreferenced: tuple[str, ...] = ()  #: outputs of a variant with references that have none themselves
     is_reference: bool = False  #: others are compared with its outputs, so that all of them must be written
 
 
@@ -117,4 +117,3 @@ class Done:
 
 
 Request = Open | Support | Check | Load | Sample | Drop
-Answer = Opened | Checked | Sampled | Done | Failure

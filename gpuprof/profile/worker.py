@@ -21,7 +21,7 @@ from gpuprof.errors import DeviceMemoryError, GpuprofError, LaunchError
 from gpuprof.profile.counting import counters_of, step_counters
 from gpuprof.profile.messages import Check, Checked, Done, Drop, Load, Open, Opened, Sample, Sampled, Support
 from gpuprof.profile.verification.cache import WRITTEN_SUFFIX, Comparer, Comparison
-from gpuprof.profile.verification.compare import OutputCheck, summarize, unchecked
+from gpuprof.profile.verification.compare import OutputCheck, not_compared, summarize
 from gpuprof.profile.verification.coverage import limits_of, orderings_of, shortfall
 from gpuprof.profile.verification.precision import Precision, precision_of
 
@@ -173,9 +173,12 @@ class Worker:
         self, request: Check, parts: list[OutputCheck], why: str, digests: Mapping[str, str], missing: str
     ) -> Verification:
         if request.references or any(part.wrong for part in parts):
-            return summarize(parts, why, digests, shortfall=missing)
+            notes = tuple(
+                f"{name} is an output without a reference: nobody compares it" for name in request.unreferenced
+            )
+            return summarize(parts, why, digests, shortfall=missing, notes=notes)
         total = sum(int(np.prod(spec.shape)) for spec in request.jobs[0].buffers if spec.output)
-        return unchecked(total, request.why_unchecked, digests)
+        return not_compared(total, request.why_not_compared, digests)
 
     def _pass(self, job: Job, poison: int) -> tuple[StepCounters, ...]:
         try:

@@ -33,6 +33,8 @@ STATUS_STYLES: Mapping[str, str] = {
     "ok": "green",
     "unchecked": "yellow",
     "built": "",
+    "ran": "",
+    "reference": "",
     "skipped": "yellow",
     "*": "red",
 }
@@ -80,11 +82,11 @@ def rows_of(results: tuple[Result, ...]) -> tuple[Row, ...]:
 
 
 def status_word(result: Result) -> str:
-    """``ok`` only for what was verified; what ran unchecked says so, and what only built says ``built``."""
+    """``ok`` only for what was verified; what was compared with nothing ``ran``, and what only built says ``built``."""
     if result.status is not Status.OK:
         return STATUS_WORDS[result.status]
     if result.verification is None:
-        return "built" if result.timing is None and result.counters is None else "unchecked"
+        return "built" if result.timing is None and result.counters is None else "ran"
     return result.verification.verdict
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from gpuprof.report import units
 from gpuprof.report.columns import status_word
 from gpuprof.report.headlines import headlines
-from gpuprof.report.instruction_table import print_instructions
+from gpuprof.report.instruction_table import Order, print_instructions
 from gpuprof.report.layout import ALWAYS, Column
 from gpuprof.report.tables import print_columns
 from gpuprof.report.verdict import verdict
@@ -36,7 +36,7 @@ COUNTER_NAMES = tuple(
 class ByInstruction:
     """``--by-instruction``: in which order, and how many."""
 
-    order: str = "address"
+    order: Order = "address"
     most: int | None = None
 
 

@@ -80,7 +80,7 @@ def _table(run: Run, rows: tuple[Row, ...]) -> Iterator[str]:
     yield "<tbody>"
     for n, row in enumerate(rows):
         word = status_word(row.result)
-        mark = {"ok": "good", "built": "", "unchecked": "", "skipped": ""}.get(word, "bad")
+        mark = {"ok": "good", "built": "", "ran": "", "reference": "", "unchecked": "", "skipped": ""}.get(word, "bad")
         cells = (
             f"<td{_left(column.right, mark if column.head == 'status' else '')}>{escape(column.cells[n])}</td>"
             for column in columns

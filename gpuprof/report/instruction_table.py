@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from gpuprof.isa.counters import InstructionCounters
 from gpuprof.report import units
@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 TEXT_WIDTH = 38
 SOURCE_WIDTH = 30
-ORDERS = ("address", "hot")
+
+Order = Literal["address", "hot"]  #: as the code has them, or the highest cost first
 
 
 def print_instructions(
-    counters: Counters, console: Console, *, order: str = "address", most: int | None = None
+    counters: Counters, console: Console, *, order: Order = "address", most: int | None = None
 ) -> None:
-    """Print the instructions of a pass; ``order`` is one of ``ORDERS``, ``most`` how many to show."""
+    """Print the instructions of a pass, at most ``most`` of them."""
     from rich.text import Text
 
     entries = counters.per_instruction

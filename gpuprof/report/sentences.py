@@ -63,7 +63,7 @@ def coverage_lines(run: Run) -> Iterator[str]:
     variants: dict[tuple[int, int], list[str]] = {}
     for result in run.results:
         check = result.verification
-        if check is not None and check.verdict != "unchecked" and check.checked < check.total:
+        if check is not None and 0 < check.checked < check.total:
             variants.setdefault((check.checked, check.total), []).append(result.variant)
     if len(variants) > SHOWN_COVERAGES:
         shares = [100 * checked / total for checked, total in variants]

@@ -127,11 +127,6 @@ class History:
             rows = connection.execute(query, values).fetchall()
         return tuple(_entry(row) for row in rows)
 
-    def latest(self, experiment: str | None = None) -> Run | None:
-        """The newest run (of that experiment), or None."""
-        entries = self.list(experiment, limit=1)
-        return self.load(entries[0].identifier) if entries else None
-
     def find(self, reference: str) -> Run:
         """A run as people name it: an identifier or its first letters, an experiment (its newest run), ``latest``.
 

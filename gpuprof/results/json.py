@@ -94,15 +94,6 @@ def _decoded(data: object, kind: type, name: str, origin: str) -> object:
         raise StoreError(f"{origin} is JSON, but not a run of gpuprof: {error}") from None
 
 
-def write_run(run: Run, path: Path) -> None:
-    """Write the run's JSON whole or not at all: a new file beside ``path``, then a rename.
-
-    Raises:
-        StoreError: the folder does not exist or cannot be written.
-    """
-    write_whole(to_json(run) + "\n", path)
-
-
 def write_whole(text: str, path: Path) -> None:
     """Write ``text`` in UTF-8 to a new file beside ``path``, then rename it, so that a reader sees old or new.
 

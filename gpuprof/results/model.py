@@ -177,7 +177,10 @@ class Difference:
 
 @dataclass(frozen=True)
 class Verification:
-    """``verdict``: ``ok``, ``differs``, ``unchecked``; ``why`` gives the source of the tolerance, or why unchecked.
+    """``verdict``: ``ok``, ``differs``, ``unchecked`` (there is a reference, and the outputs could not be compared with
+    it), ``ran`` (the YAML gives no reference) or ``reference`` (others are compared with it).
+
+    ``why`` gives the source of the tolerance, or why nothing was compared.
 
     ``wrong`` includes the ``never_written`` elements: those that the reference has and no launch stored to.
     """

@@ -17,10 +17,12 @@ from gpuprof.sass.model import Instruction, Operand, OperandKind
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.contract import LaneState
+    from gpuprof.emulator.contract import Batch, LaneState, Step
 
     Array = NDArray[Any]
     Bool = NDArray[np.bool_]
+    #: Is told of a store: the batch, the access, offsets into the arena, and which lanes.
+    StoreLook = Callable[["Batch", "AccessForm", Array, Bool], None]
 
 READ, WRITE, ATOMIC, COPY = "read", "write", "atomic", "asynchronous write"
 #: Who sees an access or fence in order: nobody, the block, the GPU, all.
@@ -69,6 +71,11 @@ class AccessForm:
     def writes(self) -> bool:
         return self.verb != READ
 
+    @property
+    def words(self) -> int:
+        """The 32-bit words that a lane touches; a narrower access touches one."""
+        return max(1, self.width // 4)
+
     def places(self, lanes: LaneState) -> list[tuple[str, Array, Bool]]:
         """By space: byte addresses (global ones as offsets into the arena), and which lanes."""
         addresses, mask = self.address(lanes), lanes.mask
@@ -115,6 +122,22 @@ def access_forms(decoded: Decoded, index: int) -> tuple[AccessForm, ...]:
         scope = GPU
     data = instruction.operands[-1] if verb == WRITE else instruction.operands[0] if verb == READ else None
     return (AccessForm(index, instruction, verb, width, spaces, address, scope, data, lanes),)
+
+
+def before_global_stores(decoded: Decoded, index: int, step: Step, look: StoreLook) -> Step:
+    """``step`` with ``look`` called first for what it is about to store to global memory; other steps as they are."""
+    forms = [form for form in access_forms(decoded, index) if form.writes and "global" in form.spaces]
+    if not forms:
+        return step
+
+    def execute(batch: Batch) -> None:
+        for form in forms:
+            for space, places, mask in form.places(batch):
+                if space == "global":
+                    look(batch, form, places, mask)
+        step(batch)
+
+    return execute
 
 
 def access_scope(decoded: Decoded) -> int:

@@ -79,7 +79,7 @@ class GlobalConflicts:
             here = inside & (region == number)
             shadow = self._shadow(number)
             words = (places[here] >> 2) - shadow.first
-            for step in range(max(1, form.width // 4)):
+            for step in range(form.words):
                 _Touch(self, shadow, form, words + step, threads[here], epoch[here]).judge()
 
     def _shadow(self, number: int) -> _Shadow:

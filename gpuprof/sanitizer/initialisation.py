@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.sanitizer.access_forms import READ, AccessForm, access_forms, flip_words
+from gpuprof.sanitizer.access_forms import READ, AccessForm, access_forms, before_global_stores, flip_words
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,7 +48,7 @@ class PoisonFlipper(_Quiet):
             return step
         if form is None or form.data is None:
             return self._flip_memory(access_forms(decoded, index), step)
-        target, words = form.data, max(1, form.width // 4)
+        target, words = form.data, form.words
         field = np.uint32({1: 0xFF, 2: 0xFFFF}.get(form.width, 0xFFFFFFFF))
         poison = np.uint32(self._poison)
 
@@ -82,24 +82,13 @@ class LastStore(_Quiet):
         self._word = word
 
     def bind(self, decoded: Decoded, index: int, step: Step) -> Step:
-        forms = [form for form in access_forms(decoded, index) if form.writes and "global" in form.spaces]
-        if not forms:
-            return step
+        return before_global_stores(decoded, index, step, self._look)
 
-        def execute(batch: Batch) -> None:
-            for form in forms:
-                for space, places, mask in form.places(batch):
-                    if space == "global":
-                        self._look(batch, form.index, places, mask, max(1, form.width // 4))
-            step(batch)
-
-        return execute
-
-    def _look(self, batch: Batch, index: int, places: Any, mask: Bool, words: int) -> None:
+    def _look(self, batch: Batch, form: AccessForm, places: Any, mask: Bool) -> None:
         near = (places >> 2) - self._word
-        here = np.logical_and(np.logical_and(mask, batch.live), (near <= 0) & (near > -words))
+        here = np.logical_and(np.logical_and(mask, batch.live), (near <= 0) & (near > -form.words))
         if here.any():
             from gpuprof.emulator.state.faults import first_lane
 
             row, warp, lane = first_lane(batch, here)
-            self.found = (index, int(batch.block_ids[row]), warp, lane)
+            self.found = (form.index, int(batch.block_ids[row]), warp, lane)

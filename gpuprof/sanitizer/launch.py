@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -55,6 +55,19 @@ class LaunchRequest:
     dynamic_shared_bytes: int = 0
     unset: tuple[Region, ...] = ()
     floats: tuple[Region, ...] = ()  #: buffers of 32-bit floats, whose rounding may depend on the order
+
+    def run(self, options: EmulationOptions, blocks: NDArray[np.int64]) -> Counters:
+        """Execute these blocks (numbers in the grid) on memory as it is; raises EmulationError and its kinds."""
+        return emulate_blocks(
+            self.image,
+            self.arena,
+            self.grid,
+            self.block,
+            self.parameters,
+            self.dynamic_shared_bytes,
+            options,
+            blocks,
+        )
 
 
 @dataclass(frozen=True)
@@ -121,19 +134,9 @@ class _Checks:
         blocks: NDArray[np.int64] | None = None,
     ) -> Counters:
         """One run from the memory before the launch."""
-        request = self._request
-        self._start.restore(poison, request.unset)
+        self._start.restore(poison, self._request.unset)
         options = EmulationOptions(instruction_limit=self._limit, poison=poison, observer=observer, order=order)
-        return emulate_blocks(
-            request.image,
-            request.arena,
-            request.grid,
-            request.block,
-            request.parameters,
-            request.dynamic_shared_bytes,
-            options,
-            self._choice.blocks if blocks is None else blocks,
-        )
+        return self._request.run(options, self._choice.blocks if blocks is None else blocks)
 
     def _judge(self) -> None:
         other = self._execute(POISONS[1])
@@ -210,8 +213,3 @@ class _Checks:
         if kind is None:
             raise error
         return self._wording.fault(kind, error)
-
-
-def with_blocks(request: LaunchRequest, grid: Dim3) -> LaunchRequest:
-    """The same launch on another grid."""
-    return replace(request, grid=grid)

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.engine import emulate_blocks
 from gpuprof.emulator.options import EmulationOptions, Order
 from gpuprof.errors import EmulationError, UnknownInstructionError
-from gpuprof.sanitizer.access_forms import access_forms
+from gpuprof.sanitizer.access_forms import before_global_stores
 from gpuprof.sanitizer.block_choice import spread_blocks, talks
 from gpuprof.sanitizer.findings import Severity
 from gpuprof.sanitizer.races import RaceJudge
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     from gpuprof.emulator.contract import Batch, Decoded, Observer, Step
     from gpuprof.emulator.memory.arena import Arena, Region
+    from gpuprof.sanitizer.access_forms import AccessForm
     from gpuprof.sanitizer.findings import Finding
     from gpuprof.sanitizer.launch import LaunchRequest
 
@@ -91,20 +91,10 @@ class _Look:
 
     def run(self, observer: Observer | None, order: Order | None = None) -> dict[int, int] | None:
         """What the blocks stored, by word of the arena; None where they did not come to an end in time."""
-        request = self._request
-        log = UndoLog(request.arena, observer)
+        log = UndoLog(self._request.arena, observer)
         ended = True
         try:
-            emulate_blocks(
-                request.image,
-                request.arena,
-                request.grid,
-                request.block,
-                request.parameters,
-                request.dynamic_shared_bytes,
-                replace(self._options, observer=log, order=order),
-                self._blocks,
-            )
+            self._request.run(replace(self._options, observer=log, order=order), self._blocks)
         except UnknownInstructionError:
             ended = False
         except EmulationError:
@@ -155,22 +145,11 @@ class UndoLog:
     def bind(self, decoded: Decoded, index: int, step: Step) -> Step:
         if self._inner is not None:
             step = self._inner.bind(decoded, index, step)
-        forms = [form for form in access_forms(decoded, index) if form.writes and "global" in form.spaces]
-        if not forms:
-            return step
+        return before_global_stores(decoded, index, step, self._keep)
 
-        def execute(batch: Batch) -> None:
-            for form in forms:
-                for space, places, mask in form.places(batch):
-                    if space == "global":
-                        self._keep(batch, places, mask, max(1, form.width // 4))
-            step(batch)
-
-        return execute
-
-    def _keep(self, batch: Batch, places: Array, mask: Bool, count: int) -> None:
+    def _keep(self, batch: Batch, form: AccessForm, places: Array, mask: Bool) -> None:
         shape = np.broadcast_shapes(places.shape, mask.shape)
         here = np.broadcast_to(places, shape)[np.broadcast_to(mask, shape)]
-        words = np.unique((here >> 2)[:, None] + np.arange(count)).astype(np.int64)
+        words = np.unique((here >> 2)[:, None] + np.arange(form.words)).astype(np.int64)
         words = words[(words >= 0) & (words < len(self._arena.words))]
         self._log.append((words, self._arena.words[words].copy(), self._arena.written[words].copy()))

@@ -259,7 +259,7 @@ class RaceJudge:
                 address = int(places[row, warp, lane])
                 self._synchronise(form, int(batch.block_ids[row]), warp * 32 + lane, address)
         words = (places >> 2) - self._first_global
-        reach = max(1, form.width // 4)
+        reach = form.words
         near = on & (words > -reach) & (words < len(self._globals))
         for row in np.flatnonzero(near.any(axis=(1, 2))).tolist():
             self._touch(batch, form, "global", self._globals, self._first_global, row, places[row], near[row], -1)
@@ -278,7 +278,7 @@ class RaceJudge:
     ) -> None:
         block = int(batch.block_ids[row])
         clocks = self._clock(block)
-        for step in range(max(1, form.width // 4)):
+        for step in range(form.words):
             words = (places >> 2) + step - first
             hit = on & (words >= 0) & (words < len(flags))
             hit &= flags[np.where(hit, words, 0)]

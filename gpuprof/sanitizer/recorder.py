@@ -99,7 +99,7 @@ class Recorder:
     def _loads(self, form: AccessForm, step: Step) -> Step:
         """Look for poison in what a load gave; whose it is, and whether it matters, a later run says."""
         assert form.data is not None
-        target, words = form.data, max(1, form.width // 4)
+        target, words = form.data, form.words
         if target.is_zero:
             return step
         poison, field = np.uint32(self._poison), np.uint32(_NARROW.get(form.width, 0xFFFFFFFF))

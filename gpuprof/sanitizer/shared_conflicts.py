@@ -132,11 +132,11 @@ class _Interval:
             if entry.form.verb == READ:
                 continue
             target = self._atomic if entry.form.verb == ATOMIC and self._atomic is not None else self._plain
-            for step in range(max(1, entry.form.width // 4)):
+            for step in range(entry.form.words):
                 target[words + step] = _PENDING if entry.pending else threads
         found = 0
         for entry, (words, threads) in zip(self._entries, spread, strict=True):
-            for step in range(max(1, entry.form.width // 4)):
+            for step in range(entry.form.words):
                 found += self._compare(entry, words + step, threads)
         return found
 

@@ -54,10 +54,6 @@ class CodeDifference:
     lines: tuple[Line, ...]
     scope: str  #: ``all`` or ``hot loops``
 
-    @property
-    def changed_lines(self) -> int:
-        return sum(line.sign != " " for line in self.lines)
-
 
 def compare_code(first: Analysis, second: Analysis) -> CodeDifference:
     """The mix, loops and stream of both sides, and the aligned instructions."""

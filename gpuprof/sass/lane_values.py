@@ -78,12 +78,6 @@ class LaneEvaluator:
     def deciders(self) -> Deciders:
         return Deciders(self.flow.graph)
 
-    @cached_property
-    def is_flat(self) -> bool:
-        """Whether the code asks for threadIdx.x alone."""
-        body = self.flow.graph.function.instructions
-        return not any(operand.name in _THREAD_AXES for one in body for operand in one.operands)
-
     def address(self, index: int, place: int = 0) -> Value | None:
         """The byte address of memory instruction ``index``, up to a part that all lanes share.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpuprof.isa.opcodes import OPCODES, Computes, Control, Kind, Space, opcode
+from gpuprof.isa.opcodes import OPCODES, Computes, Control, Kind, opcode
 from gpuprof.sass.model import Instruction
 
 
@@ -71,11 +71,6 @@ def is_matrix_access(instruction: Instruction) -> bool:
     """LDSM and STSM: lanes name rows of 8x8 matrices."""
     access = opcode(instruction.opcode).access
     return access is not None and access.value.startswith("matrix")
-
-
-def is_shared_access(instruction: Instruction) -> bool:
-    """Whether it always goes to shared memory."""
-    return opcode(instruction.opcode).space is Space.SHARED
 
 
 def is_conditional_branch(instruction: Instruction) -> bool:

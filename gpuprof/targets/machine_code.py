@@ -18,6 +18,7 @@ from gpuprof.system.files import exists, is_dir, is_file
 if TYPE_CHECKING:
     from gpuprof.experiment.model import KernelStep, Variant
     from gpuprof.report.sass.format import KernelHead
+    from gpuprof.sass.analysis import Analysis
     from gpuprof.sass.model import Function
     from gpuprof.toolchain.model import Build, Resources
     from gpuprof.toolchain.tools import Toolchain
@@ -351,6 +352,20 @@ def _is_kernel_name(text: str) -> bool:
     from gpuprof.experiment import bundled
 
     return any(path.stem == text for path in bundled.kernels())
+
+
+def analysis_of(subject: Subject, *, live: bool = False) -> Analysis:
+    """The subject's machine code as ``sass.analysis`` reads it; ``live`` adds live registers."""
+    from gpuprof.sass.analysis import analyse
+
+    return analyse(
+        subject.function,
+        subject.arch,
+        block=subject.block,
+        parameters=subject.parameters,
+        spill_bytes=subject.spill_bytes,
+        with_live=live,
+    )
 
 
 def head_of(subject: Subject) -> KernelHead:

@@ -45,7 +45,6 @@ class Section:
     data: bytes
     size: int
     alignment: int
-    occupies_file: bool
     kind: str = "SHT_PROGBITS"
     info: int = 0  #: sh_info: of a relocation section the index of the section that it is for
     flags: int = 0  #: sh_flags
@@ -177,7 +176,6 @@ def _sections(elf: ELFFile, length: int) -> list[Section]:
                 data=data,
                 size=header["sh_size"],
                 alignment=max(1, header["sh_addralign"]),
-                occupies_file=occupies,
                 kind=str(header["sh_type"]),
                 info=header["sh_info"],
                 flags=header["sh_flags"],
@@ -208,11 +206,6 @@ def _symbols(by_name: Mapping[str, Section], by_index: Mapping[int, Section]) ->
             )
         )
     return tuple(found)
-
-
-def _text_at(data: bytes, start: int) -> str:
-    """The text that ends with a zero byte; raises ValueError where there is none."""
-    return data[start : data.index(b"\0", start, start + MAX_NAME_BYTES)].decode("utf-8", "surrogateescape")
 
 
 def _relocations(by_index: Mapping[int, Section], symbols: tuple[Symbol, ...]) -> list[Relocation]:

@@ -7,7 +7,6 @@ The mangled name has them all. A kernel of C linkage has the widths and kinds of
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -127,8 +126,3 @@ def _agreed(ptx: ParameterType | None, declared: ParameterType | None) -> Parame
         return ptx
     is_float = declared.scalar in ("float32", "float64") and not declared.is_pointer
     return ptx if ptx is not None or is_float else declared
-
-
-def names_of(types: Sequence[ParameterType | None]) -> str:
-    """``float*, float, int`` for a message; ``?`` where nothing says a type."""
-    return ", ".join(each.name if each else "?" for each in types)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from gpuprof.results.history import History
-from gpuprof.results.json import from_json, read_run, write_run
+from gpuprof.results.json import from_json, read_run, to_json, write_whole
 
 DATA = Path(__file__).parent.parent / "results" / "data"
 GPU, EMULATED = DATA / "gpu_run.json", DATA / "emulated_run.json"
@@ -99,7 +99,7 @@ def slower_run(tmp_path: Path) -> Path:
         naive.timing, median_us=1.1 * naive.timing.median_us, samples_us=tuple(1.1 * s for s in naive.timing.samples_us)
     )
     path = tmp_path / "slow run.json"
-    write_run(replace(run, results=(replace(naive, timing=slow), *run.results[1:])), path)
+    write_whole(to_json(replace(run, results=(replace(naive, timing=slow), *run.results[1:]))), path)
     return path
 
 

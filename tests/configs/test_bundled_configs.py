@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from gpuprof.experiment.model import HostStep, KernelStep
+from gpuprof.experiment.model import HostStep, KernelStep, Reference
 from gpuprof.results.expectations import load_experiment as load
 from gpuprof.toolchain import find_tools
 
@@ -40,7 +40,7 @@ def test_loads_with_a_description_and_expectations(config: Path) -> None:
     assert experiment.name == config.stem
     assert experiment.description
     assert experiment.expect
-    assert all(not variant.reference.is_none for variant in experiment.variants)
+    assert all(variant.reference != Reference() for variant in experiment.variants)
 
 
 def test_every_kernel_file_is_used_by_a_config() -> None:

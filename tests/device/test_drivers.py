@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from gpuprof.device import drivers
+from gpuprof.device.gpu import GpuDevice
+from gpuprof.device.gpus import find_gpus
 from gpuprof.errors import MissingDeviceError, UsageError
 
 PACKAGE = Path(drivers.__file__).parent
@@ -48,3 +50,11 @@ def test_an_asked_for_driver_is_taken_or_said_to_be_missing(monkeypatch: pytest.
 def test_parameters_of_the_support_kernels_have_the_layout_of_c() -> None:
     """``PPiQ`` in the device's words: the last one begins at a multiple of 8."""
     assert struct.calcsize("@PPiQ") == 32
+
+
+@pytest.mark.skipif(bool(find_gpus().devices), reason="is about a machine without libcuda")
+def test_a_machine_without_a_driver_misses_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("cuda.bindings")
+    monkeypatch.setenv(drivers.ENVIRONMENT_VARIABLE, "cuda")
+    with pytest.raises(MissingDeviceError, match="gpu:0 cannot be opened: cuInit failed"):
+        GpuDevice(0)

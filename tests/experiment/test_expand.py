@@ -9,7 +9,15 @@ import pytest
 
 from gpuprof.errors import ConfigError, UsageError
 from gpuprof.experiment import load
-from gpuprof.experiment.model import BufferArgument, Experiment, FillStep, HostStep, KernelStep, ScalarArgument
+from gpuprof.experiment.model import (
+    BufferArgument,
+    Experiment,
+    FillStep,
+    HostStep,
+    KernelStep,
+    Reference,
+    ScalarArgument,
+)
 from gpuprof.experiment.overrides import override_values, parse_overrides
 
 Loaded = Callable[..., Experiment]
@@ -198,7 +206,7 @@ def test_a_reference_variant_is_its_partner_at_the_same_sizes(loaded: Loaded) ->
         assert [v.reference.variant for v in experiment.variants if v.family == "tiled"] == [
             *("naive/M=64", "naive/M=64", "naive/M=128", "naive/M=128"),
         ]
-        assert experiment.variants[0].reference.is_none
+        assert experiment.variants[0].reference == Reference()
 
 
 def test_a_variant_may_replace_what_is_common(loaded: Loaded) -> None:

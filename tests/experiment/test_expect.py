@@ -57,10 +57,6 @@ def outcomes(text: str, *results: Result, variant: str | None = None) -> list[Ex
     return list(evaluate_expectations(experiment, results))
 
 
-def is_gpu_only(text: str) -> bool:
-    return expect.is_gpu_only(expect.parse_expectation(text, value_kinds()), value_kinds())
-
-
 def held(text: str, *results: Result, variant: str | None = None) -> list[bool | None]:
     return [outcome.held for outcome in outcomes(text, *results, variant=variant)]
 
@@ -130,12 +126,6 @@ def test_what_failed_does_not_hold_and_what_was_skipped_is_open() -> None:
     assert (outcome.held, outcome.detail) == (False, "v has no verdict: k.cu:3: no")
     assert held("status == 'build_failed'", failed) == [True]
     assert held("verdict == 'ok'", result("v", status=Status.SKIPPED, reason="no GPU", verification=None)) == [None]
-
-
-def test_which_need_a_gpu() -> None:
-    assert is_gpu_only("time.tiled < time.naive")
-    assert is_gpu_only("gflops > 100")
-    assert not is_gpu_only("load_sectors_per_request == 5")
 
 
 @pytest.mark.parametrize("text", ["verdict.__class__", "time.tiled.real", "().__class__", 'open("x")', "counters.x"])

@@ -1,19 +1,23 @@
 """Compare both driver packages on a GPU: ``python -m tests.hardware.record_drivers FOLDER``.
 
 Needs a GPU, nvcc, and pycuda and cuda-bindings. Writes FOLDER/drivers.json: for each driver how the device's hardware
-tests ended, the times of gemm_1024 (that of ``cuda`` in a process in which pycuda cannot be imported), and the launch
-and cold-protocol times of an empty kernel. Each part has a limit of its own and may fail alone.
+tests ended, the times of gemm_1024, and the launch and cold-protocol times of an empty kernel. ``cuda`` runs gemm_1024
+in a process in which pycuda cannot be imported and, where the NVIDIA wheels hold an nvcc, with no other one on the
+path: ``doctor`` of that process is kept with it. Each part has a limit of its own and may fail alone.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 from typing import Any
+
+from gpuprof.toolchain.tools import wheel_folders
 
 ROOT = Path(__file__).resolve().parents[2]
 EMPTY = 'extern "C" __global__ void empty(float *y) { if (y == nullptr) __trap(); }\n'
@@ -63,10 +67,20 @@ def measure_launches() -> dict[str, Any]:
     return result
 
 
+def folders_without_nvcc(path: str) -> list[str]:
+    """The folders of PATH that hold no nvcc; one that holds the host compiler too is kept."""
+    folders = path.split(os.pathsep)
+    return [each for each in folders if not shutil.which("nvcc", path=each) or shutil.which("g++", path=each)]
+
+
 def run_part(command: list[str], driver: str, seconds: float, cwd: Path, hidden: Path | None = None) -> dict[str, Any]:
-    """One part in a process of its own."""
+    """One part in a process of its own. ``hidden``: a folder whose pycuda fails; then only wheels are used, too."""
     paths = [str(path) for path in (hidden, ROOT) if path is not None]
+    paths += [path for path in (os.environ.get("PYTHONPATH"),) if path]
     environment = {**os.environ, "GPUPROF_DRIVER": driver, "PYTHONPATH": os.pathsep.join(paths)}
+    if hidden is not None and any((folder / "nvcc").is_file() for folder in wheel_folders("bin")):
+        environment["PATH"] = os.pathsep.join(folders_without_nvcc(os.environ["PATH"]))
+        environment = {name: value for name, value in environment.items() if name not in ("CUDA_HOME", "CUDA_PATH")}
     started = time.perf_counter()
     try:
         done = subprocess.run(
@@ -93,9 +107,10 @@ def main() -> None:
         blocked = hidden if driver == "cuda" else None
         gemm = ["-m", "gpuprof", "run", "gemm_1024", "--device", "gpu", "--json", str(folder / f"gemm_{driver}.json")]
         result[driver] = {
+            "doctor": run_part(["-m", "gpuprof", "doctor"], driver, 20, folder, blocked),
             "launches": run_part(["-c", program], driver, 30, folder, blocked),
             "gemm_1024": run_part(gemm, driver, 50, folder, blocked),
-            "tests": run_part(list(PYTEST), driver, 50, ROOT),
+            "tests": run_part(list(PYTEST), driver, 45, ROOT),
         }
         (folder / "drivers.json").write_text(json.dumps(result, indent=1))
 

@@ -8,12 +8,13 @@ import pytest
 
 from gpuprof.experiment.arguments import fitted, scalar_argument
 from gpuprof.isa.parameter_type import ParameterType
+from gpuprof.report.columns import status_word
 from gpuprof.results.model import Status
 from gpuprof.toolchain import find_tools
 from gpuprof.toolchain.build import Builder
 from gpuprof.toolchain.model import BuildRequest
-from gpuprof.toolchain.parameter_types import names_of, parameter_types
-from tests.profile.experiments import rows_of
+from gpuprof.toolchain.parameter_types import parameter_types
+from tests.profile.experiments import rows_of, run_yaml
 
 SOURCE = """
 #include <cuda_fp16.h>
@@ -85,6 +86,30 @@ def test_arguments_run_right_or_fail_with_both_types(tmp_path: Path) -> None:
             assert (row.status, row.verification and row.verification.verdict) == (Status.OK, "ok"), (label, row.reason)
 
 
+def test_a_row_without_a_reference_ran_and_an_output_without_one_is_named(tmp_path: Path) -> None:
+    config = """
+sizes: {N: 64}
+buffers:
+  y: {dtype: float32, shape: N, fill: i, output: true}
+  z: {dtype: float32, shape: N, fill: i, output: true}
+variants:
+  free: {source: k.cu, kernel: scale, block: 64, grid: 1, args: [y, 2, N]}
+  partly:
+    steps:
+      - {source: k.cu, kernel: scale, block: 64, grid: 1, args: [y, 2, N]}
+      - {source: k.cu, kernel: scale, block: 64, grid: 1, args: [z, 3, N]}
+    reference: {y: 2 * y}
+"""
+    run = run_yaml(tmp_path, config, SOURCE)
+    free, partly = run.results
+    assert free.verification is not None
+    assert free.verification.verdict == "ran"
+    assert [status_word(result) for result in run.results] == ["ran", "ok"]
+    assert partly.verification is not None
+    assert partly.verification.verdict == "ok"
+    assert partly.verification.notes == ("z is an output without a reference: nobody compares it",)
+
+
 @pytest.mark.parametrize(
     ("value", "wanted", "dtype"),
     [
@@ -128,7 +153,8 @@ def test_types_come_from_the_mangled_name_or_from_ptx_and_source(tmp_path: Path,
 
     def types(kernel: str) -> str:
         build = builder.build(BuildRequest(tmp_path / "p.cu", kernel, arch))
-        return names_of(parameter_types(build.cubin, build.symbol, build.request.source))
+        found = parameter_types(build.cubin, build.symbol, build.request.source)
+        return ", ".join(each.name if each else "?" for each in found)
 
     assert types("named<float>") == "float*, float, Pair, float4, bool, float*"
     assert types("plain") == "double*, float, unsigned int, ?, ?, ?"

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from gpuprof.experiment.model import Buffer, Fill, Tolerance
 from gpuprof.profile.messages import Check
 from gpuprof.profile.verification.cache import Comparer, Limits
-from gpuprof.profile.verification.compare import CHUNK, OutputCheck, compare_output, explain, summarize, unchecked
+from gpuprof.profile.verification.compare import CHUNK, OutputCheck, compare_output, explain, not_compared, summarize
 from gpuprof.profile.verification.error_pattern import picture, where_wrong
 from gpuprof.profile.verification.tolerance import reduction_length
 
@@ -80,7 +80,7 @@ def test_the_verdict_and_its_sentence() -> None:
     assert text is not None
     assert "1 of 4" in text
     assert "C[1, 1]: got 5.0, expected 4" in text
-    assert explain(unchecked(4, "no reference")) is None
+    assert explain(not_compared(4, "no reference")) is None
 
 
 MASKS = {

@@ -168,7 +168,7 @@ def test_a_right_reference_is_in_order(tmp_path: Path) -> None:
     rows = rows_of(tmp_path, REFERENCE_CONFIG.replace("grid: 7", "grid: 8"), REFERENCE)
     assert {row.status for row in rows.values()} == {Status.OK}
     verdicts = {label: row.verification.verdict for label, row in rows.items() if row.verification}
-    assert verdicts == {"short": "unchecked", "right": "ok"}
+    assert verdicts == {"short": "reference", "right": "ok"}
 
 
 def test_what_a_memset_step_set_counts_as_written(tmp_path: Path) -> None:

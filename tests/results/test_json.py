@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from gpuprof.errors import StoreError
 from gpuprof.isa import ncu_metrics as m
-from gpuprof.results.json import check_target, from_json, read_run, to_json, write_run
+from gpuprof.results.json import check_target, from_json, read_run, to_json, write_whole
 from gpuprof.results.lines import by_line
 from gpuprof.results.model import (
     SCHEMA_VERSION,
@@ -157,21 +157,21 @@ def test_writing_replaces_the_file_whole_and_leaves_nothing_beside_it(tmp_path: 
     file = tmp_path / "Läufe 1" / "run.json"
     file.parent.mkdir()
     file.write_text("old")
-    write_run(smallest_run(), file)
+    write_whole(to_json(smallest_run()), file)
     assert read_run(file) == smallest_run()
     assert list(file.parent.iterdir()) == [file]
 
 
 def test_writing_follows_a_link(tmp_path: Path) -> None:
     (tmp_path / "link.json").symlink_to(tmp_path / "real.json")
-    write_run(smallest_run(), tmp_path / "link.json")
+    write_whole(to_json(smallest_run()), tmp_path / "link.json")
     assert (tmp_path / "link.json").is_symlink()
     assert read_run(tmp_path / "real.json") == smallest_run()
 
 
 def test_a_folder_that_is_not_there_is_a_store_error(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"cannot write .*No such file"):
-        write_run(smallest_run(), tmp_path / "nowhere" / "run.json")
+        write_whole(to_json(smallest_run()), tmp_path / "nowhere" / "run.json")
     with pytest.raises(StoreError, match="cannot read"):
         read_run(tmp_path / "nowhere.json")
 
@@ -208,7 +208,7 @@ def test_runs_of_earlier_versions_are_shown_and_compared(version: int, tmp_path:
     assert (load.step, Path(load.file).name, load.line) == ("scale", "scale.cu", 3)
     assert [line.line for line in by_line(counters)][:1] == [1]
     again = tmp_path / "again.json"
-    write_run(run, again)
+    write_whole(to_json(run), again)
     assert read_run(again) == run
     assert json.loads(again.read_text())["schema_version"] == SCHEMA_VERSION
     for command in (["show", str(stored)], ["compare", str(stored), str(again)]):

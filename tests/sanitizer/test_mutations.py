@@ -34,6 +34,8 @@ LAUNCHED_BY = {
     "stencil.cu": ("stencil_2d", {"ROWS": "64", "COLUMNS": "64"}),  # its other kernel: stencil_1d, not looked at
     "transpose.cu": ("transpose", {"ROWS": "64", "COLUMNS": "64"}),
 }
+#: name -> source; absolute, as steps name their sources
+SOURCES = {path.name: path.absolute() for path in bundled.kernels()}
 _BARRIER = re.compile(r"__syncthreads\(\);")
 _REDUNDANT = "// redundant"
 SETTINGS = SanitizerSettings(tools=frozenset((Tool.RACECHECK,)), budget=3_000_000)
@@ -48,8 +50,7 @@ def barriers(source: Path) -> list[int]:
 
 def mutants() -> list[tuple[str, int]]:
     """(source, offset of the barrier) of every barrier of every bundled kernel."""
-    sources = {path.name: path for path in bundled.kernels()}
-    return [(name, start) for name in LAUNCHED_BY for start in barriers(sources[name])]
+    return [(name, start) for name in LAUNCHED_BY for start in barriers(SOURCES[name])]
 
 
 def variants_of(name: str, source: Path) -> tuple[Variant, ...]:
@@ -80,14 +81,13 @@ def found_in(name: str, source: Path) -> list[str]:
 
 
 def test_every_kernel_with_a_barrier_is_looked_at() -> None:
-    assert {path.name for path in bundled.kernels() if barriers(path)} == set(LAUNCHED_BY) - {"none"}
+    assert {name for name, source in SOURCES.items() if barriers(source)} == set(LAUNCHED_BY) - {"none"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(LAUNCHED_BY))
 def test_a_bundled_kernel_is_clean(name: str) -> None:
-    source = next(path for path in bundled.kernels() if path.name == name)
-    assert found_in(name, source) == []
+    assert found_in(name, SOURCES[name]) == []
 
 
 #: Not found yet: the launches above do not reach the first, and the second is not explained.
@@ -97,7 +97,7 @@ NOT_FOUND = {("stencil.cu", 30), ("gemm_wmma_shared.cu", 60)}
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "start"), mutants())
 def test_without_one_barrier(name: str, start: int, tmp_path: Path) -> None:
-    source = next(path for path in bundled.kernels() if path.name == name)
+    source = SOURCES[name]
     text = source.read_text(encoding="utf-8")
     line = text[:start].count("\n") + 1
     if (name, line) in NOT_FOUND:

@@ -108,7 +108,7 @@ def test_a_comparison(golden: Golden) -> None:
     difference = compare_code(gemm(), second)
     other = replace(HEAD, origin="changed", registers=63)
     golden(GOLDEN / "diff.txt", printed(lambda console: print_difference(HEAD, other, difference, console)))
-    assert difference.changed_lines == 2
+    assert len([line for line in difference.lines if line.sign != " "]) == 2
 
 
 def test_an_overview_of_many_functions(golden: Golden) -> None:

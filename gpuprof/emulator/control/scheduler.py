@@ -125,7 +125,7 @@ def _run_fragment(batch: Batch, fragment: Fragment, program: Code, bound: int, m
     """Run one fragment until it is parked, reaches ``bound``, or took ``most`` runs; returns how many it took."""
     batch.mask = fragment.mask
     batch.write_mask = None if batch.quiet else fragment.mask
-    batch.lanes_on, batch.warps_on = fragment.lanes, fragment.warps
+    batch.lanes_on = fragment.lanes
     runs, hits, limit = program.runs, batch.hits, batch.launch.options.instruction_limit
     pc, count = fragment.pc, 0
     while True:

@@ -66,7 +66,6 @@ class LaneState:
     mask: Bool = fresh(lambda: TRUE)
     write_mask: Bool | None = fresh(None)
     lanes_on: int = fresh(0)  #: active lanes of the current fragment
-    warps_on: int = fresh(0)  #: warps of the current fragment
     memo: dict[int, Any] = fresh(dict)  #: instruction number -> addresses it used last
     rows: Array | None = own(default=None)  #: in a part: (warps, 1, 1) rows of the whole batch
     warp_numbers: Array | None = own(default=None)  #: in a part: warp of each row

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
 #: Elements compared at a time: small enough that the temporaries (two of float64) stay in the cache of one core.
 CHUNK = 1 << 14
 
+#: Why a variant may be compared with nothing and still be in order, and the verdict then.
+NO_REFERENCE = "the YAML gives no reference"
+IS_REFERENCE = "it is the reference"
+NOTHING_TO_COMPARE: Mapping[str, str] = {NO_REFERENCE: "ran", IS_REFERENCE: "reference"}
+
 
 @dataclass(frozen=True)
 class OutputCheck:
@@ -232,7 +237,7 @@ def summarize(
     total = sum(check.total for check in checks)
     if total and not any(check.checked for check in checks) and worst is None:
         why = shortfall or "none of the sampled blocks wrote a checked element"
-        return unchecked(total, why, outputs)
+        return not_compared(total, why, outputs)
     enough = "unchecked" if shortfall else "ok"
     return Verification(
         verdict=enough if worst is None else "differs",
@@ -260,9 +265,10 @@ def _where_unwritten(checks: Sequence[OutputCheck]) -> Iterator[str]:
             yield f"{check.buffer}: never written: {check.unwritten:,} element{plural} ({check.where_unwritten})"
 
 
-def unchecked(total: int, why: str, outputs: Mapping[str, str] | None = None) -> Verification:
-    """A verdict for outputs that nothing was compared with."""
-    return Verification("unchecked", None, None, 0, total, why=why, output_sha256=dict(outputs or {}))
+def not_compared(total: int, why: str, outputs: Mapping[str, str] | None = None) -> Verification:
+    """A verdict for outputs that nothing was compared with: ``unchecked`` where something should have been."""
+    verdict = NOTHING_TO_COMPARE.get(why, "unchecked")
+    return Verification(verdict, None, None, 0, total, why=why, output_sha256=dict(outputs or {}))
 
 
 def explain(verification: Verification) -> str | None:
