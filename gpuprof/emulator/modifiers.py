@@ -84,8 +84,8 @@ KNOWN: dict[str, frozenset[str]] = {
     "REDG": _ATOMIC | _words("F32x2 F32x4 F16x4 F16x8 BF16x4 BF16x8"),
     "QSPC": _words("E S G L"),
     "LEPC": _NOTHING,
-    "SYNCS": _words("EXCH 64 ARRIVE TRANS64 A1T0 ART0 A0TR RED PHASECHK TRYWAIT CCTL IV IVALL"),
-    "ARRIVES": _words("LDGSTSBAR 64 ARVCNT"),
+    "SYNCS": _words("EXCH 64 ARRIVE TRANS64 A1T0 ART0 A0TR A0T1 RED PHASECHK TRYWAIT CCTL IV IVALL"),
+    "ARRIVES": _words("LDGSTSBAR 64 ARVCNT TRANSCNT"),
     "UBLKCP": _words("S G"),
     # special registers
     "S2R": _NOTHING,
