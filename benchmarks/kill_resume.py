@@ -22,9 +22,10 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from process_tree import descendants, folders_held_by, is_running
 
 from gpuprof.results.journal import journal_beside, read_run_and_journal
 from gpuprof.results.model import Result
@@ -67,39 +68,6 @@ def facts(result: Result) -> tuple[object, ...]:
     return result.status, registers, verdict, counters
 
 
-def below(pid: int) -> set[int]:
-    """The living processes that descend from ``pid``."""
-    parents = {}
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with suppress(OSError, IndexError, ValueError):
-                parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-    found = {pid}
-    while more := {child for child, parent in parents.items() if parent in found} - found:
-        found |= more
-    return found - {pid}
-
-
-def is_alive(pid: int) -> bool:
-    """Whether a process lives; one that waits to be reaped does not."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
-    except OSError:
-        return False
-
-
-def folders_of(pid: int) -> set[Path]:
-    """The folders whose lock a process holds."""
-    found = set()
-    with suppress(OSError):
-        for descriptor in Path(f"/proc/{pid}/fd").iterdir():
-            with suppress(OSError):
-                name = os.readlink(descriptor)
-                if name.endswith("/owner.lock"):
-                    found.add(Path(name).parent)
-    return found
-
-
 def kill_once(config: str, folder: Path, moment: float, extra: Sequence[str], whole: Mapping[str, Result]) -> Kill:
     """One killed run and its resumption."""
     json, history = folder / "run.json", folder / "history.sqlite"
@@ -118,7 +86,7 @@ def kill_once(config: str, folder: Path, moment: float, extra: Sequence[str], wh
     reader = threading.Thread(target=note_rows, args=(process, announced))
     reader.start()
     time.sleep(moment)
-    held, started = folders_of(process.pid), below(process.pid)
+    held, started = folders_held_by(process.pid), descendants(process.pid)
     killed = time.monotonic()
     process.send_signal(signal.SIGKILL)
     process.wait()
@@ -151,7 +119,7 @@ def outliving(processes: set[int], folders: set[Path], scratch: Path) -> tuple[s
     """What of a killed run is there after the grace time. A GPU's lock file stays: it is where runs meet, and free."""
     ends = time.monotonic() + GRACE_SECONDS
     while True:
-        found = [f"process {pid}" for pid in processes if is_alive(pid)]
+        found = [f"process {pid}" for pid in processes if is_running(pid)]
         found += [str(path) for path in (*folders, *scratch.iterdir()) if path.exists() and path.suffix != ".lock"]
         if not found or time.monotonic() > ends:
             return tuple(found)

@@ -275,7 +275,7 @@ SUBJECTS = (
                 "drop one component of one thread", "(sum4.z + sum4.w)", "(sum4.z + (first == 77 ? 0.0f : sum4.w))"
             ),
             Mutation("last warp left out", "lane < BLOCK / 32 ? sums", "lane < BLOCK / 32 - 1 ? sums"),
-            Mutation("shuffles stop early", "value += __shfl_down_sync(0xffffffffu, value, 1);", ""),
+            Mutation("shuffles stop early", "offset = WARP / 2; offset > 0;", "offset = WARP / 2; offset > 1;"),
             Mutation(
                 "first float twice",
                 "if (lane == 0) atomicAdd(total, sum);",

@@ -77,13 +77,15 @@ def run(
     jobs: int | None = None,
     cuda_home: str | Path | None = None,
     json: str | Path | None = None,
+    allow_python: bool = False,
     observer: Observer | None = None,
 ) -> Run:
     """Build, execute, verify and time (on a GPU) or count (on the emulator) every variant, as ``gpuprof run`` does.
 
     ``experiment`` is a YAML file, a bundled name, or what ``load`` returned; ``overrides`` go with the first two.
     ``device`` is ``"gpu"``, ``"gpu:N"``, ``"emulated"``, ``"none"`` or several GPUs; None takes a GPU where there is
-    one. ``emulate_budget`` is in thread instructions, None executes whole grids. A failing variant is a row.
+    one. ``emulate_budget`` is in thread instructions, None executes whole grids. ``allow_python`` lets references that
+    are Python functions run. A failing variant is a row.
 
     Raises ConfigError, UsageError, MissingToolError and MissingDeviceError where nothing can be run.
     """
@@ -110,6 +112,7 @@ def run(
         cuda_home=None if cuda_home is None else Path(cuda_home),
         variants=tuple(variants),
         json=None if json is None else Path(json),
+        allow_python=allow_python,
         emulate_budget=EMULATE_BUDGET if emulate_budget == "default" else emulate_budget,
         compiled_budget=COMPILED_BUDGET if emulate_budget == "default" else emulate_budget,
     )

@@ -31,6 +31,7 @@ A message says what happened, the value, the limit, and the repair. The command 
     │       ├── BarrierRuleError         1   a __syncthreads() that some threads go round, or two at once
     │       ├── InstructionLimitError    1
     │       └── DeviceAssertError        1   assert() in the kernel, or a trap
+    ├── ModelError                       1   a time that cannot be modelled, with the reason
     ├── ProfilerError                    1   ncu ran and failed
     │   └── ProfilerUnavailableError     1   ncu cannot work on this machine, or as asked
     └── StoreError                       1   the history or a result file cannot be read
@@ -214,6 +215,10 @@ class InstructionLimitError(EmulationError):
 
 class DeviceAssertError(EmulationError):
     """assert() failed in the kernel, or it trapped."""
+
+
+class ModelError(GpuprofError):
+    """The time of a kernel cannot be modelled: an instruction, or a form of work, that the model does not have."""
 
 
 class ProfilerError(GpuprofError):

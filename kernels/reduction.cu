@@ -1,99 +1,70 @@
 // Sum of an array in four steps: interleaved, sequential, warp shuffles, one atomic per block.
 //
-// Blocks of 256 threads. v0, v1 and v2 leave one partial sum per block and are launched again on the partial sums
-// until one is left; any count. The steps stand on lines of their own, so that `gpuprof counters --by-line` shows
-// each.
-//   v0  threads t % 2, 4, 8 ... == 0 add: the active ones are spread over all warps, 47 warps with work in 8 steps
-//   v1  threads t < 128, 64, 32 ... add: the active ones are packed together, 12 warps with work in 8 steps
-//   v2  as v1, with warp shuffles for the last six steps: no barrier, no shared memory
+// Blocks of any power of two from 64 to 1024 threads. v0, v1 and v2 leave one partial sum per block and are launched
+// again on the partial sums until one is left; any count.
+//   v0  threads whose number is divisible by 2, 4, 8 ... add: the active ones are spread over all warps, and the
+//       remainder is a division by a number that only the running kernel knows
+//   v1  threads t < 128, 64, 32 ... add: the active ones are packed together, and a comparison finds them
+//   v2  each warp adds up by shuffles, in registers, and the first warp adds up the warps' sums: one barrier
 //   v3  each thread first sums float4 over the whole array in strides of the grid, and each block ends in one
 //       atomicAdd
 //
-// In the table: instructions, shared stores (a store whose lanes are all off is not counted: 8 + 47 warps per block
-// in v0, 8 + 12 in v1), and time against the copy, which reads the same bytes and writes them, too.
+// In the table: instructions (v0 needs 2.9 times those of v1), the warps that have work in the steps of a block of 256
+// (47 in v0, 12 in v1), and time against the copy, which reads the same bytes and writes them, too.
 
-constexpr int BLOCK = 256;
+constexpr int WARP = 32;
 
-extern "C" __global__ void reduce_v0_interleaved(int count, const float* source, float* partial) {
-    __shared__ float sums[BLOCK];
-    const int t = threadIdx.x;
-    const int i = blockIdx.x * BLOCK + t;
-    sums[t] = i < count ? source[i] : 0.0f;
+extern "C" __global__ void reduce_v0_modulo(int count, const float* source, float* partial) {
+    extern __shared__ float sums[];
+    const int tid = threadIdx.x;
+    const int i = blockIdx.x * blockDim.x + tid;
+    sums[tid] = i < count ? source[i] : 0.0f;
     __syncthreads();
 
-    if (t % 2 == 0) sums[t] += sums[t + 1];
-    __syncthreads();
-    if (t % 4 == 0) sums[t] += sums[t + 2];
-    __syncthreads();
-    if (t % 8 == 0) sums[t] += sums[t + 4];
-    __syncthreads();
-    if (t % 16 == 0) sums[t] += sums[t + 8];
-    __syncthreads();
-    if (t % 32 == 0) sums[t] += sums[t + 16];
-    __syncthreads();
-    if (t % 64 == 0) sums[t] += sums[t + 32];
-    __syncthreads();
-    if (t % 128 == 0) sums[t] += sums[t + 64];
-    __syncthreads();
-    if (t % 256 == 0) sums[t] += sums[t + 128];
-
-    if (t == 0) partial[blockIdx.x] = sums[0];
+    for (int s = 1; s < static_cast<int>(blockDim.x); s *= 2) {
+        if (tid % (2 * s) == 0) sums[tid] += sums[tid + s];
+        __syncthreads();
+    }
+    if (tid == 0) partial[blockIdx.x] = sums[0];
 }
 
-extern "C" __global__ void reduce_v1_sequential(int count, const float* source, float* partial) {
-    __shared__ float sums[BLOCK];
-    const int t = threadIdx.x;
-    const int i = blockIdx.x * BLOCK + t;
-    sums[t] = i < count ? source[i] : 0.0f;
+extern "C" __global__ void reduce_v1_halves(int count, const float* source, float* partial) {
+    extern __shared__ float sums[];
+    const int tid = threadIdx.x;
+    const int i = blockIdx.x * blockDim.x + tid;
+    sums[tid] = i < count ? source[i] : 0.0f;
     __syncthreads();
 
-    if (t < 128) sums[t] += sums[t + 128];
-    __syncthreads();
-    if (t < 64) sums[t] += sums[t + 64];
-    __syncthreads();
-    if (t < 32) sums[t] += sums[t + 32];
-    __syncthreads();
-    if (t < 16) sums[t] += sums[t + 16];
-    __syncthreads();
-    if (t < 8) sums[t] += sums[t + 8];
-    __syncthreads();
-    if (t < 4) sums[t] += sums[t + 4];
-    __syncthreads();
-    if (t < 2) sums[t] += sums[t + 2];
-    __syncthreads();
-    if (t < 1) sums[t] += sums[t + 1];
-
-    if (t == 0) partial[blockIdx.x] = sums[0];
+    for (int s = blockDim.x / 2; s > 0; s >>= 1) {
+        if (tid < s) sums[tid] += sums[tid + s];
+        __syncthreads();
+    }
+    if (tid == 0) partial[blockIdx.x] = sums[0];
 }
 
 // The sum over the lanes of a full warp, in lane 0.
 __device__ float warp_sum(float value) {
-    value += __shfl_down_sync(0xffffffffu, value, 16);
-    value += __shfl_down_sync(0xffffffffu, value, 8);
-    value += __shfl_down_sync(0xffffffffu, value, 4);
-    value += __shfl_down_sync(0xffffffffu, value, 2);
-    value += __shfl_down_sync(0xffffffffu, value, 1);
+    for (int offset = WARP / 2; offset > 0; offset >>= 1) value += __shfl_down_sync(0xffffffffu, value, offset);
     return value;
 }
 
-extern "C" __global__ void reduce_v2_shuffle(int count, const float* source, float* partial) {
-    __shared__ float sums[BLOCK];
-    const int t = threadIdx.x;
-    const int i = blockIdx.x * BLOCK + t;
-    sums[t] = i < count ? source[i] : 0.0f;
+extern "C" __global__ void reduce_v2_shuffles(int count, const float* source, float* partial) {
+    __shared__ float warp_sums[WARP];  // of at most 1,024 threads
+    const int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    const float sum = warp_sum(i < count ? source[i] : 0.0f);
+    if (lane == 0) warp_sums[warp] = sum;
     __syncthreads();
 
-    if (t < 128) sums[t] += sums[t + 128];
-    __syncthreads();
-    if (t < 64) sums[t] += sums[t + 64];
-    __syncthreads();
-    if (t < 32) {
-        const float sum = warp_sum(sums[t] + sums[t + 32]);
-        if (t == 0) partial[blockIdx.x] = sum;
+    if (warp == 0) {
+        const float total = warp_sum(lane < static_cast<int>(blockDim.x) / WARP ? warp_sums[lane] : 0.0f);
+        if (lane == 0) partial[blockIdx.x] = total;
     }
 }
 
-// The total must be 0 before the launch.
+constexpr int BLOCK = 256;
+
+// Blocks of 256 threads; the total must be 0 before the launch.
 extern "C" __global__ void reduce_v3_atomic(int count, const float* source, float* total) {
     const int threads = gridDim.x * BLOCK;
     const int first = blockIdx.x * BLOCK + threadIdx.x;

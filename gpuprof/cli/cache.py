@@ -12,6 +12,7 @@ _KINDS = {
     "libraries": "host libraries",
     "manifests": "what each build read",
     "sass": "disassembly",
+    "lanes": "kernels compiled for the emulator",
     "facts": "what was read from machine code",
     "versions": "tool versions",
     "links": "links for folder names with special characters",

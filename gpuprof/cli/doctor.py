@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from dataclasses import asdict
 from pathlib import Path
@@ -81,6 +82,14 @@ def _table(findings: tuple[Finding, ...]) -> Table:
         table.add_column(head, overflow="fold")
     for finding in findings:
         sign, colour = _SIGNS[finding.state]
-        detail = " | ".join(part for part in (finding.origin, finding.repair) if part)
+        detail = " | ".join(part for part in (_short(finding.origin), finding.repair) if part)
         table.add_row(Text(sign, style=colour), finding.name, finding.version, Text(detail))
     return table
+
+
+def _short(origin: str) -> str:
+    """Paths of this folder relative to it, those of the home folder with ``~``."""
+    for folder, short in ((os.getcwd(), ""), (os.path.expanduser("~"), "~/")):
+        if folder not in ("/", "~"):
+            origin = origin.replace(f"{folder}/", short)
+    return origin

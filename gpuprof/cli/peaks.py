@@ -32,7 +32,10 @@ def command(device: str, stored: bool, as_json: bool, cuda_home: Path | None, cc
     words = parse_devices(device)
     if len(words) != 1 or not words[0].startswith("gpu"):
         raise UsageError(f"--device {device!r}: peaks are measured on one GPU, as in gpu:0")
-    choice = choose_devices(words, find_gpus(), why_no_driver())
+    gpus = find_gpus()
+    if not gpus.devices:
+        raise MissingDeviceError(f"peaks are measured on a GPU: {gpus.why_none}")
+    choice = choose_devices(words, gpus, why_no_driver())
     name, gpu = choice.names[0], choice.gpus[0]
     if stored:
         peaks = peaks_of(gpu)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from contextlib import suppress
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from gpuprof.arch.gpu_constants import DEFAULT_GPU
 from gpuprof.cli.export_options import columns_option, sort_option
 from gpuprof.cli.ncu_options import NcuFlags, ncu_options, ncu_options_of
 from gpuprof.cli.option_groups import GroupedCommand, field_options, field_values, heading, read_flags
@@ -18,6 +19,7 @@ from gpuprof.profile.options import RunOptions, TimingOptions
 
 if TYPE_CHECKING:
     from gpuprof.device.process import ChildProcess
+    from gpuprof.experiment.model import Experiment
     from gpuprof.profile.ncu.jobs import NcuOptions
     from gpuprof.results.model import Run
 
@@ -47,6 +49,7 @@ class RunFlags:
     history: str | None
     emulate_budget: str | None
     engine: str | None
+    predict: str | None
 
     @property
     def targets(self) -> dict[str, str | None]:
@@ -94,6 +97,13 @@ def choose_driver_package(context: click.Context, parameter: click.Parameter, na
 @field_options(TimingOptions, title="Timing")
 @click.option("--no-lock", is_flag=True, help="Time although another gpuprof run is using the GPU.")
 @click.option("--no-overlap", is_flag=True, help="Time only after all builds have ended.")
+@click.option(
+    "--predict",
+    is_flag=False,
+    flag_value=DEFAULT_GPU,
+    metavar="[GPU]",
+    help="Model the times on a GPU that is not here, from the emulator: h200, or a file of constants.",
+)
 @heading("Checks")
 @field_options(RunOptions, title="Checks")
 @click.option("--check", is_flag=True, help="Exit with 1 when an expectation of the YAML does not hold.")
@@ -134,42 +144,53 @@ def command(config: str, **flags: Any) -> None:
     settings: dict[type, dict[str, Any]] = {kind: field_values(kind, flags) for kind in (TimingOptions, RunOptions)}
     options = _options(given, settings, ncu=ncu.given)
     order = parse_order(given.sort) if given.sort else None
-    _check_targets(given)
-    with head_start(options.devices) as worker:
-        run, said = _run(config, given, ncu_options_of(ncu), options, worker)
-    run = _store(run, given)
-    _print(order.of(run) if order else run, given, said)
+    check_targets(given.targets)
+    with ExitStack() as stack:
+        worker = stack.enter_context(head_start(options.devices))
+        experiment = _experiment(config, given, options)
+        identifier = _announce(stack, experiment.path, given, resume=options.resume)
+        run, reported = _run(experiment, given, ncu_options_of(ncu), options, worker)
+        run = stored(replace(run, identifier=identifier), no_history=given.no_history, history=given.history)
+    _print(order.of(run) if order else run, given, reported)
     raise click.exceptions.Exit(exit_code(run, check=given.check))
 
 
-def _run(
-    config: str, flags: RunFlags, ncu: NcuOptions | None, options: RunOptions, worker: ChildProcess | None
-) -> tuple[Run, Collection[str]]:
-    """The run, and the notes that were said while it went on."""
+def _experiment(config: str, flags: RunFlags, options: RunOptions) -> Experiment:
+    """Read CONFIG and check the columns that are asked for."""
     from gpuprof import experiment as experiments
-    from gpuprof.cli.run_progress import make_observer
     from gpuprof.errors import UsageError
     from gpuprof.experiment.overrides import parse_overrides
-    from gpuprof.profile.ncu.counters import count_with_ncu, require_ncu, with_ncu
-    from gpuprof.profile.run import run_experiment
     from gpuprof.report.column_choice import check_names, parse_columns
-    from gpuprof.report.run_table import ALL_HEADS
+    from gpuprof.report.run_table import ALL_SPECS
     from gpuprof.results.expectations import load_experiment
 
     if config.endswith((".cu", ".cuh")):
         raise UsageError(f"{config} is a CUDA source: gpuprof new --from {config} writes a YAML that runs it")
     path = experiments.find_config(config)
     experiment = load_experiment(path, overrides=parse_overrides(flags.overrides), arch=options.arch)
-    names = {name for one in experiment.variants for name in (*one.sizes, *one.parameters)}
-    check_names(parse_columns(flags.columns), ALL_HEADS, (*experiment.values, *names))
+    names = {name for variant in experiment.variants for name in (*variant.sizes, *variant.parameters)}
+    check_names(parse_columns(flags.columns), ALL_SPECS, (*experiment.values, *names))
+    return experiment
+
+
+def _run(
+    experiment: Experiment, flags: RunFlags, ncu: NcuOptions | None, options: RunOptions, worker: ChildProcess | None
+) -> tuple[Run, Collection[str]]:
+    """The run, and the notes that were reported while it went on."""
+    from gpuprof.cli.run_progress import make_observer
+    from gpuprof.profile.lane_recording import with_accesses
+    from gpuprof.profile.ncu.counters import count_with_ncu, require_ncu, with_ncu
+    from gpuprof.profile.run import run_experiment
+
     if ncu is not None:
         require_ncu(experiment, options)
-    _keep_killed_run(path, flags, resume=options.resume)
     with make_observer(quiet=flags.writes_stdout) as observer:
         run = run_experiment(experiment, options, observer, worker)
         if ncu is not None and run.complete:
             run = with_ncu(run, count_with_ncu(experiment, options, ncu))
-    return run, observer.said
+        if flags.html_file is not None:
+            run = with_accesses(run, experiment, options)
+    return run, observer.messages
 
 
 def _options(flags: RunFlags, settings: Mapping[type, Mapping[str, Any]], *, ncu: bool) -> RunOptions:
@@ -185,9 +206,12 @@ def _options(flags: RunFlags, settings: Mapping[type, Mapping[str, Any]], *, ncu
         **settings[TimingOptions],
     )
     json_file = flags.json_file
+    arch, devices = flags.arch, flags.device
+    if flags.predict is not None:
+        arch, devices = _for_prediction(flags)
     return RunOptions(
-        arch=parse_arch(flags.arch) if flags.arch else None,
-        devices=parse_devices(flags.device) if flags.device else (),
+        arch=parse_arch(arch) if arch else None,
+        devices=parse_devices(devices) if devices else (),
         timing=timing,
         overlap=not flags.no_overlap,
         lock=not flags.no_lock,
@@ -196,10 +220,26 @@ def _options(flags: RunFlags, settings: Mapping[type, Mapping[str, Any]], *, ncu
         emulate_budget=parse_budget(flags.emulate_budget),
         compiled_budget=COMPILED_BUDGET if flags.emulate_budget is None else parse_budget(flags.emulate_budget),
         engine=flags.engine,
+        predict=flags.predict,
         ncu=ncu,
         command=("gpuprof", *sys.argv[1:]),
         **settings[RunOptions],
     )
+
+
+def _for_prediction(flags: RunFlags) -> tuple[str, str]:
+    """(architecture, device) of a run with modelled times; raises UsageError for flags that do not go with it."""
+    from gpuprof.arch.gpu_constants import gpu_constants
+    from gpuprof.errors import UsageError
+
+    gpu = gpu_constants(flags.predict or DEFAULT_GPU)
+    if flags.device not in (None, "emulated"):
+        raise UsageError(f"--predict models times from the emulator, and --device is {flags.device}: leave one out")
+    if flags.warm:
+        raise UsageError("--predict models cold times: leave out --warm")
+    if flags.arch is not None and not flags.arch.replace(".", "").endswith(gpu.arch.removeprefix("sm_")):
+        raise UsageError(f"--arch {flags.arch} does not go with --predict: {gpu.name} is {gpu.arch}")
+    return gpu.arch, "emulated"
 
 
 def parse_budget(text: str | None) -> int | None:
@@ -220,60 +260,68 @@ def parse_budget(text: str | None) -> int | None:
     return budget
 
 
-def _check_targets(flags: RunFlags) -> None:
-    """Raise StoreError now for a file that could not be written at the end."""
+def check_targets(targets: Mapping[str, str | None]) -> None:
+    """Raise StoreError now for a file that could not be written at the end, MissingToolError for a page's extra."""
     from gpuprof.results.json import check_target
 
-    for kind, target in flags.targets.items():
+    if targets.get("html") is not None:
+        from gpuprof.report.page.render import require_report_extra
+
+        require_report_extra()
+    for kind, target in targets.items():
         if target in (None, "-"):
             continue
         if kind == "json":
             with suppress(OSError):
-                Path(target).parent.mkdir(parents=True, exist_ok=True)
-        check_target(Path(target))
+                Path(str(target)).parent.mkdir(parents=True, exist_ok=True)
+        check_target(Path(str(target)))
 
 
-def _store(run: Run, flags: RunFlags) -> Run:
-    if flags.no_history:
+def stored(run: Run, *, no_history: bool, history: str | None) -> Run:
+    """The run with the identifier under which the history has it, or a note why it has it not."""
+    if no_history:
         return run
-    from dataclasses import replace
-
     from gpuprof.errors import StoreError
     from gpuprof.results.history import History, history_path
 
     try:
-        return replace(run, identifier=History(history_path(flags.history)).store(run))
+        return replace(run, identifier=History(history_path(history)).store(run))
     except StoreError as error:
-        if flags.history:
+        if history:
             raise
         return replace(run, notes=(*run.notes, f"The run was not stored: {error}"))
 
 
-def _keep_killed_run(config: Path, flags: RunFlags, *, resume: bool) -> None:
-    """Store the rows of an earlier run of ``config`` that was killed, before this run's journal replaces them."""
-    if flags.no_history or resume:
-        return
-    from gpuprof.errors import StoreError
-    from gpuprof.profile.checkpoint import store_killed_run
+def _announce(stack: ExitStack, config: Path, flags: RunFlags, *, resume: bool) -> str:
+    """Say that the run of ``config`` is to be stored, so that it is also if it is killed; its identifier.
+
+    Killed runs from before are stored now, but for one whose rows this run takes over.
+    """
+    if flags.no_history:
+        return ""
     from gpuprof.results.history import History, history_path
+    from gpuprof.results.pending import store_killed_runs, to_be_stored
 
-    with suppress(StoreError):
-        store_killed_run(config, History(history_path(flags.history)))
+    path = history_path(flags.history)
+    if not resume:
+        store_killed_runs(History(path))
+    return stack.enter_context(to_be_stored(config, path))
 
 
-def _print(run: Run, flags: RunFlags, said: Collection[str]) -> None:
-    """The table, without the notes that were said already, and the files."""
-    from dataclasses import replace
-
+def _print(run: Run, flags: RunFlags, reported: Collection[str]) -> None:
+    """The table, without the notes that were reported already, and the files."""
+    from gpuprof.cli.pages import past_of
     from gpuprof.report.column_choice import parse_columns
     from gpuprof.report.console import make_console
     from gpuprof.report.exports import write_exports
     from gpuprof.report.run_table import render_run
 
+    names = parse_columns(flags.columns)
     if not flags.writes_stdout:
-        shown = replace(run, notes=tuple(note for note in run.notes if note not in said))
-        render_run(shown, make_console(), sass=flags.sass, steps=flags.steps, columns=parse_columns(flags.columns))
-    write_exports(run, flags.targets)
+        shown = replace(run, notes=tuple(note for note in run.notes if note not in reported))
+        render_run(shown, make_console(), sass=flags.sass, steps=flags.steps, columns=names)
+    past = past_of(run, flags.history) if flags.html_file is not None else ()
+    write_exports(run, flags.targets, columns=names, past=past)
 
 
 def exit_code(run: Run, *, check: bool) -> int:

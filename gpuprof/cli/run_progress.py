@@ -40,10 +40,10 @@ class PlainObserver:
     def __init__(self, console: Console, quiet: bool) -> None:
         self._console = console
         self._quiet = quiet
-        self.said: list[str] = []  #: the notes, which the table need not repeat
+        self.messages: list[str] = []  #: the notes, which the table need not repeat
 
     def note(self, text: str) -> None:
-        self.said.append(text)
+        self.messages.append(text)
         self._console.print(text)
 
     def built(self, done: int, total: int, label: str) -> None:
@@ -62,12 +62,12 @@ class BarObserver:
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self.said: list[str] = []  #: the notes, which the table need not repeat
+        self.messages: list[str] = []  #: the notes, which the table need not repeat
         self._build = progress.add_task("build", total=None, label="")
         self._run = progress.add_task("run", total=None, label="")
 
     def note(self, text: str) -> None:
-        self.said.append(text)
+        self.messages.append(text)
         self._progress.console.print(text)
 
     def built(self, done: int, total: int, label: str) -> None:

@@ -13,7 +13,9 @@ from gpuprof.device.base import (
     DeviceDescription,
     Handle,
     Launch,
+    LaunchArgument,
     LaunchCounters,
+    MappedTensor,
     Pointer,
 )
 from gpuprof.errors import LaunchError, LaunchLimitError
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from gpuprof.emulator.loader import KernelImage, Module
     from gpuprof.emulator.memory.arena import Arena
     from gpuprof.emulator.options import EmulationOptions, EmulationReport
+    from gpuprof.model.launch_time import LaunchRequest
     from gpuprof.toolchain.tools import Toolchain
 
 #: What a bundled experiment may take at most.
@@ -80,6 +83,9 @@ class EmulatedDevice:
         from gpuprof.emulator.memory.arena import ArrayName
 
         self._arena.names[self._address(handle)] = ArrayName(name, np.dtype(dtype).itemsize, shape)
+
+    def address_of(self, pointer: Pointer) -> int:
+        return self._address(pointer.handle) + pointer.offset_bytes
 
     def free(self, handle: Handle) -> None:
         self._arena.free(self._address(handle))
@@ -139,7 +145,9 @@ class EmulatedDevice:
         values = [self._argument(argument) for argument in launch.arguments]
         order = self._order_dependence(module, launch) if launch.reorders else None
         watched = tuple((self._address(handle), handle.nbytes) for handle in launch.outputs)
-        unset = None if launch.unset is None else tuple((self._address(each), each.nbytes) for each in launch.unset)
+        unset = (
+            None if launch.unset is None else tuple((self._address(buffer), buffer.nbytes) for buffer in launch.unset)
+        )
         options = replace(self._options, poison=launch.poison * 0x01010101, watched=watched, unset=unset)
         if unset is not None:
             options = replace(options, threads=1)  # what was found stays in the process that looked
@@ -177,6 +185,25 @@ class EmulatedDevice:
         image = self._module(launch.cubin).image(launch.symbol)
         return image, self._arena, pack_parameters(image, [self._argument(argument) for argument in launch.arguments])
 
+    def traceable(self, launch: Launch) -> LaunchRequest:
+        """The launch as the time model asks for it; raises LaunchError and its kinds."""
+        from gpuprof.model.launch_time import LaunchRequest
+
+        module = self._module(launch.cubin)
+        _check_limits(module, launch)
+        image, arena, parameters = self.prepared(launch)
+        resources = module.resources(launch.symbol)
+        return LaunchRequest(
+            image=image,
+            arena=arena,
+            grid=launch.grid,
+            block=launch.block,
+            parameters=parameters,
+            shared_bytes=launch.shared_bytes,
+            registers=resources.registers if resources is not None else 0,
+            options=self._options,
+        )
+
     def place(self, handle: Handle) -> int:
         """The virtual address of a buffer."""
         return self._address(handle)
@@ -185,9 +212,13 @@ class EmulatedDevice:
         self._modules.clear()
         self._addresses.clear()
 
-    def _argument(self, argument: Pointer | bytes) -> bytes:
+    def _argument(self, argument: LaunchArgument) -> bytes:
         if isinstance(argument, Pointer):
-            return (self._address(argument.handle) + argument.offset_bytes).to_bytes(8, "little")
+            return self.address_of(argument).to_bytes(8, "little")
+        if isinstance(argument, MappedTensor):
+            from gpuprof.emulator.memory.tensor_copy import encode
+
+            return encode(argument.map, self.address_of(argument.pointer))
         return argument
 
     def _module(self, cubin: Path) -> Module:

@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuprof.arch.launch_limits import needs_opt_in
-from gpuprof.device.base import Capabilities, DeviceDescription, Handle, Launch, LaunchCounters, Pointer
+from gpuprof.device import tensor_maps
+from gpuprof.device.base import (
+    Capabilities,
+    DeviceDescription,
+    Handle,
+    Launch,
+    LaunchArgument,
+    LaunchCounters,
+    MappedTensor,
+    Pointer,
+)
 from gpuprof.device.drivers import import_driver
 from gpuprof.device.gpus import find_gpus
 from gpuprof.device.jobs import HostCall, HostScalar
@@ -24,6 +34,8 @@ from gpuprof.errors import DeviceMemoryError, KernelNotFoundError, LaunchError, 
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from gpuprof.isa.tensor_map import TensorMap
 
 #: Bytes before and after every allocation that a correct kernel leaves alone. A multiple of 4 KiB keeps the
 #: alignment that cudaMalloc promises (256 bytes) and that vector loads and swizzles rely on.
@@ -43,7 +55,7 @@ PIECE_BYTES = 2 << 20
 COMPARE_THREADS = 256
 COMPARE_BLOCKS_PER_SM = 8
 #: This share of the memory stays free of what is kept for comparison.
-ROOM_SHARE = 0.25
+FREE_SHARE = 0.25
 #: Errors after which the context cannot be used again, by the words in pycuda's messages.
 _CONTEXT_LOST = (
     "illegal address",
@@ -87,6 +99,7 @@ class GpuDevice:
         self._allocations: dict[int, _Allocation] = {}
         self._modules: dict[Path, Any] = {}
         self._functions: dict[tuple[Path, str], Any] = {}
+        self._tensor_maps: dict[tuple[TensorMap, int], bytes] = {}
         self._opted_in: dict[tuple[Path, str], int] = {}
         self._libraries: dict[Path, ctypes.CDLL] = {}
         self._next = 1
@@ -190,7 +203,7 @@ class GpuDevice:
             return False
         with self._translated():
             free, total = self._cuda.mem_get_info()
-        return bool(free - nbytes >= ROOM_SHARE * total)
+        return bool(free - nbytes >= FREE_SHARE * total)
 
     def equal(self, left: Handle, right: Handle) -> bool:
         """Do both hold the same bytes? Compared by the GPU."""
@@ -241,6 +254,9 @@ class GpuDevice:
                 return start + int(changed[-1] if start < 0 else changed[0])
         return None
 
+    def address_of(self, pointer: Pointer) -> int:
+        return self._address(pointer.handle) + pointer.offset_bytes
+
     def _address(self, handle: Handle) -> int:
         return self._allocations[handle.identifier].address
 
@@ -253,7 +269,7 @@ class GpuDevice:
 
     def enqueue(self, launch: Launch) -> None:
         """Launch on the stream, without waiting."""
-        data = pack_parameters(tuple(self._parameter(argument) for argument in launch.arguments))
+        data = pack_parameters(tuple(self._parameter(argument) for argument in launch.arguments), launch.offsets)
         function = self._function(launch, len(data))
         arguments = (data,) if data else ()
         with self._translated():
@@ -261,10 +277,19 @@ class GpuDevice:
                 launch.grid, launch.block, self.stream, *arguments, shared_size=launch.shared_bytes
             )
 
-    def _parameter(self, argument: Pointer | bytes) -> bytes:
+    def _parameter(self, argument: LaunchArgument) -> bytes:
         if isinstance(argument, bytes):
             return argument
-        return (self._address(argument.handle) + argument.offset_bytes).to_bytes(8, "little")
+        if isinstance(argument, MappedTensor):
+            return self._encoded(argument)
+        return self.address_of(argument).to_bytes(8, "little")
+
+    def _encoded(self, tensor: MappedTensor) -> bytes:
+        """A tensor map's bytes, encoded once per array: launches are repeated."""
+        key = (tensor.map, self.address_of(tensor.pointer))
+        if key not in self._tensor_maps:
+            self._tensor_maps[key] = tensor_maps.encode(*key)
+        return self._tensor_maps[key]
 
     def _function(self, launch: Launch, parameter_bytes: int) -> Any:
         """The kernel, ready for that many parameter bytes and the launch's dynamic shared memory."""
@@ -361,7 +386,7 @@ class GpuDevice:
             return ctypes.c_void_p(self._address(value.handle) + value.offset_bytes)
         try:
             return np.ctypeslib.as_ctypes_type(np.dtype(value.dtype))(value.value)
-        except NotImplementedError:
+        except (NotImplementedError, TypeError):
             raise LaunchError(f"a host function cannot take a {value.dtype} by value; give it a float32") from None
 
     def synchronize(self) -> None:
@@ -463,9 +488,13 @@ def explain(text: str) -> str:
     return f"the launch failed: {reason or call}"
 
 
-def pack_parameters(values: tuple[bytes, ...]) -> bytes:
-    """Kernel parameters in one buffer, each aligned to its own size, as the driver reads them."""
+def pack_parameters(values: tuple[bytes, ...], offsets: tuple[int, ...] = ()) -> bytes:
+    """Kernel parameters in one buffer, as the driver reads them; without ``offsets`` each aligned to its own size."""
     packed = bytearray()
+    if offsets:
+        for offset, value in zip(offsets, values, strict=True):
+            packed += bytes(offset - len(packed)) + value
+        return bytes(packed)
     for value in values:
         packed += bytes(-len(packed) % len(value)) + value
     return bytes(packed)

@@ -13,9 +13,38 @@ from typing import Any, Literal
 
 from gpuprof.experiment.model import ElementOrder
 from gpuprof.isa.machine import Dim3
+from gpuprof.isa.tensor_map import TensorMap
 
 #: How launches are timed: after a flush of the L2, or back to back.
 TimingProtocol = Literal["cold", "warm"]
+
+
+@dataclass(frozen=True)
+class BufferReference:
+    """An argument that is the address of a buffer."""
+
+    buffer: str
+    offset_bytes: int = 0
+
+
+@dataclass(frozen=True)
+class PackedArgument:
+    """A struct by value: its bytes, and (offset in bytes, the address that is put there)."""
+
+    data: bytes
+    pointers: tuple[tuple[int, BufferReference], ...]
+
+
+@dataclass(frozen=True)
+class TensorReference:
+    """A tensor map by value, of the array that begins at an address."""
+
+    start: BufferReference
+    map: TensorMap
+
+
+#: An argument of a kernel; bytes are a scalar's.
+KernelArgument = BufferReference | PackedArgument | TensorReference | bytes
 
 
 @dataclass(frozen=True)
@@ -31,19 +60,18 @@ class BufferSpec:
     scratch: bool = False
     order: ElementOrder = "kept"
     count: str | None = None
+    element: str = ""  #: the YAML's dtype where memory holds words of another (``experiment.element_types``)
+    pointers: tuple[BufferReference | None, ...] = ()  #: an array of addresses: what each points to
+
+    @property
+    def holds_something(self) -> bool:
+        """Has it a content before the first launch?"""
+        return self.file is not None or bool(self.pointers)
 
     @property
     def is_input(self) -> bool:
         """Must the kernel leave it as it was?"""
         return not (self.output or self.scratch)
-
-
-@dataclass(frozen=True)
-class BufferReference:
-    """An argument that is the address of a buffer."""
-
-    buffer: str
-    offset_bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -64,10 +92,11 @@ class KernelCall:
     grid: Dim3
     block: Dim3
     shared_bytes: int
-    arguments: tuple[BufferReference | bytes, ...]
+    arguments: tuple[KernelArgument, ...]
     timed: bool = True
     once: bool = False
     symbols: tuple[tuple[str, str], ...] = ()  #: (mangled variable, the buffer with its content)
+    offsets: tuple[int, ...] = ()  #: where each argument is in the parameter space; empty: each aligned to its size
 
 
 @dataclass(frozen=True)
@@ -135,23 +164,41 @@ def job_from_json(data: Mapping[str, Any]) -> Job:
 def _buffer_to_json(spec: BufferSpec) -> dict[str, Any]:
     fields = dict(vars(spec))
     fields["file"] = None if spec.file is None else str(spec.file)
+    fields["pointers"] = [None if pointer is None else vars(pointer) for pointer in spec.pointers]
     return fields
 
 
 def _buffer_from_json(data: Mapping[str, Any]) -> BufferSpec:
     file = data["file"]
-    return BufferSpec(**{**data, "shape": tuple(data["shape"]), "file": None if file is None else Path(file)})
+    pointers = tuple(
+        None if fields_of is None else BufferReference(**fields_of) for fields_of in data.get("pointers", ())
+    )
+    own = {"shape": tuple(data["shape"]), "file": None if file is None else Path(file), "pointers": pointers}
+    return BufferSpec(**{**data, **own})
 
 
-def _argument_to_json(argument: BufferReference | HostScalar | bytes) -> dict[str, Any]:
+def _argument_to_json(argument: KernelArgument | HostScalar) -> dict[str, Any]:
     if isinstance(argument, bytes):
         return {"bytes": argument.hex()}
+    if isinstance(argument, PackedArgument):
+        pointers = [[offset, vars(reference)] for offset, reference in argument.pointers]
+        return {"packed": argument.data.hex(), "pointers": pointers}
+    if isinstance(argument, TensorReference):
+        return {"tensor_map": vars(argument.map), "start": vars(argument.start)}
     return dict(vars(argument))
 
 
-def _argument_from_json(data: Mapping[str, Any]) -> BufferReference | HostScalar | bytes:
+def _argument_from_json(data: Mapping[str, Any]) -> KernelArgument | HostScalar:
     if "bytes" in data:
         return bytes.fromhex(data["bytes"])
+    if "packed" in data:
+        pointers = tuple((offset, BufferReference(**reference)) for offset, reference in data["pointers"])
+        return PackedArgument(bytes.fromhex(data["packed"]), pointers)
+    if "tensor_map" in data:
+        fields: dict[str, Any] = {
+            key: tuple(each) if isinstance(each, list) else each for key, each in data["tensor_map"].items()
+        }
+        return TensorReference(BufferReference(**data["start"]), TensorMap(**fields))
     return BufferReference(**data) if "buffer" in data else HostScalar(**data)
 
 
@@ -171,7 +218,7 @@ def _call_to_json(call: Call) -> dict[str, Any]:
 def _call_from_json(data: Mapping[str, Any]) -> Call:
     fields = {key: value for key, value in data.items() if key != "kind"}
     fields.update({key: Path(fields[key]) for key in _PATHS if key in fields})
-    fields.update({key: tuple(fields[key]) for key in ("grid", "block") if key in fields})
+    fields.update({key: tuple(fields[key]) for key in ("grid", "block", "offsets") if key in fields})
     if "symbols" in fields:
         fields["symbols"] = tuple((symbol, buffer) for symbol, buffer in fields["symbols"])
     if "arguments" in fields:

@@ -69,10 +69,10 @@ def launch_all(spec: Path, ordinal: int) -> None:
 def _launch_job(device: GpuDevice, job: Job, outputs: Path | None) -> None:
     import numpy as np
 
-    from gpuprof.device.session import POISONS, Session
+    from gpuprof.device.session import POISON_BYTES, Session
 
     session = Session(device)
-    session.prepare(job, POISONS[0])
+    session.prepare(job, POISON_BYTES[0])
     session.run(job)
     if outputs is not None:
         outputs.mkdir(parents=True, exist_ok=True)

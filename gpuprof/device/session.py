@@ -13,8 +13,29 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpuprof.device.base import Clock, ComparedMemory, Device, Handle, Launch, LaunchCounters, Pointer
-from gpuprof.device.jobs import BufferReference, BufferSpec, Call, FillCall, HostCall, HostScalar, Job, KernelCall
+from gpuprof.device.base import (
+    Clock,
+    ComparedMemory,
+    Device,
+    Handle,
+    Launch,
+    LaunchArgument,
+    LaunchCounters,
+    MappedTensor,
+    Pointer,
+)
+from gpuprof.device.jobs import (
+    BufferReference,
+    BufferSpec,
+    Call,
+    FillCall,
+    HostCall,
+    HostScalar,
+    Job,
+    KernelArgument,
+    KernelCall,
+    TensorReference,
+)
 from gpuprof.device.restoring import FirstContents, keep_first_contents
 from gpuprof.errors import CodeLocation, DeviceMemoryError, LaunchError
 
@@ -25,7 +46,7 @@ _Key = tuple[str, str, int, str]
 
 #: Two poisons, so that a kernel which happens to leave one of them standing is caught by the other.
 #: 0xFF bytes are NaN in every IEEE format and -1 in integers; 0x5A bytes are a large finite number.
-POISONS = (0xFF, 0x5A)
+POISON_BYTES = (0xFF, 0x5A)
 
 
 #: Buffers below this are read back: that costs no more than a launch.
@@ -66,7 +87,7 @@ class Session:
         self._copies = DeviceCopies(device)
         self._first_contents: dict[str, FirstContents] = {}
         self._can = device.capabilities
-        self._poison = POISONS[0]
+        self._poison = POISON_BYTES[0]
         self._finds_unset = False
 
     def prepare(self, job: Job, poison: int) -> None:
@@ -82,17 +103,28 @@ class Session:
             handle = self._allocated(key, spec.nbytes)
             if self._can.names is not None:
                 self._can.names.name(handle, spec.name, spec.dtype, spec.shape)
+            if spec.pointers:
+                continue
             if spec.file is None:
                 self.device.poison(handle, poison)
             elif key in self._stale or not spec.is_input:
                 self.device.write(handle, self._content(spec.file))
                 self._stale.discard(key)
-
+        for spec in job.buffers:
+            if spec.pointers:
+                self.device.write(self.address(job, spec.name), self._addresses(job, spec))
         self.set_variables(job)
+
+    def _addresses(self, job: Job, spec: BufferSpec) -> NDArray[np.uint64]:
+        """What an array of pointers holds."""
+        values = [
+            0 if pointer is None else self.device.address_of(self.pointer(job, pointer)) for pointer in spec.pointers
+        ]
+        return np.asarray(values, dtype=np.uint64)
 
     def set_variables(self, job: Job) -> None:
         """Give the variables of the job's code their first content."""
-        for call in (each for each in job.calls if isinstance(each, KernelCall)):
+        for call in (step for step in job.calls if isinstance(step, KernelCall)):
             for symbol, buffer in call.symbols:
                 self.device.set_variable(call.cubin, symbol, self.address(job, buffer))
 
@@ -121,13 +153,13 @@ class Session:
             self._free_copies(self._first_contents.pop(job.label))
         for spec in job.buffers:
             key = self._key(job, spec)
-            if key[-1] == job.label and key[0] == "output" and key in self._handles:
+            if key[-1] == job.label and key[0] in ("output", "pointers") and key in self._handles:
                 self.device.free(self._handles.pop(key))
 
     def first_contents(self, job: Job, clock: Clock) -> FirstContents:
         """What to restore before each timed launch; found by one pass, the first time that a job is timed."""
         if job.label not in self._first_contents:
-            self._first_contents[job.label] = keep_first_contents(self, self.device, clock, job, POISONS[0])
+            self._first_contents[job.label] = keep_first_contents(self, self.device, clock, job, POISON_BYTES[0])
         return self._first_contents[job.label]
 
     def _forget_first_contents(self) -> None:
@@ -169,9 +201,7 @@ class Session:
 
     def launch_of(self, job: Job, call: KernelCall) -> Launch:
         """The launch with addresses in place of buffer names."""
-        arguments = tuple(
-            argument if isinstance(argument, bytes) else self.pointer(job, argument) for argument in call.arguments
-        )
+        arguments = tuple(self._launch_argument(job, argument) for argument in call.arguments)
         whole = call is not job.calls[-1]
         outputs = () if whole else tuple(self.address(job, spec.name) for spec in job.buffers if spec.output)
         return Launch(
@@ -184,16 +214,29 @@ class Session:
             whole=whole,
             poison=self._poison,
             outputs=outputs,
+            offsets=call.offsets,
             unset=self._unset(job) if self._finds_unset else None,
-            reorders=self._poison == POISONS[0] and not self._finds_unset,
+            reorders=self._poison == POISON_BYTES[0] and not self._finds_unset,
         )
+
+    def _launch_argument(self, job: Job, argument: KernelArgument) -> LaunchArgument:
+        if isinstance(argument, BufferReference):
+            return self.pointer(job, argument)
+        if isinstance(argument, TensorReference):
+            return MappedTensor(self.pointer(job, argument.start), argument.map)
+        if isinstance(argument, bytes):
+            return argument
+        data = bytearray(argument.data)
+        for offset, reference in argument.pointers:
+            data[offset : offset + 8] = self.device.address_of(self.pointer(job, reference)).to_bytes(8, "little")
+        return bytes(data)
 
     def unset_reads(self, job: Job, poison: int) -> tuple[str, ...]:
         """One more pass over the steps: ``hist: read before it was written (hist.cu:7)``, of buffers with no content.
 
         The first read of each buffer; nothing on a device that does not know what was stored (a GPU).
         """
-        spare = [spec for spec in job.buffers if spec.file is None]
+        spare = [spec for spec in job.buffers if not spec.holds_something]
         if not spare or self.device.written_bytes(self.address(job, spare[0].name)) is None:
             return ()
         names = {self.address(job, spec.name).identifier: spec.name for spec in spare}
@@ -210,7 +253,7 @@ class Session:
         return tuple(f"{name}: read before it was written ({_source_of(place)})" for name, place in found.items())
 
     def _unset(self, job: Job) -> tuple[Handle, ...]:
-        return tuple(self.address(job, spec.name) for spec in job.buffers if spec.file is None)
+        return tuple(self.address(job, spec.name) for spec in job.buffers if not spec.holds_something)
 
     def host_arguments(self, job: Job, call: HostCall) -> tuple[Pointer | HostScalar, ...]:
         """The arguments of a host call with addresses in place of buffer names."""
@@ -239,7 +282,7 @@ class Session:
         return self._equals(self._key(job, spec), expected)
 
     def outputs(self, job: Job) -> dict[str, NDArray[np.generic]]:
-        """The outputs as they are on the device."""
+        """The outputs as they are on the device, in the types of their storage."""
         return {spec.name: self._read(job, spec) for spec in job.buffers if spec.output}
 
     def coverage(self, job: Job, counted: Sequence[StepCounters]) -> dict[str, Coverage]:
@@ -274,6 +317,8 @@ class Session:
         A job with steps that run once keeps its own outputs and scratch: their content outlives a pass. So does the
         first content of an in-out buffer on a device that times, where passes of several variants take turns.
         """
+        if spec.pointers:
+            return ("pointers", spec.name, spec.nbytes, job.label)
         if spec.is_input:
             return ("input", spec.name, spec.nbytes, str(spec.file))
         own = any(call.once for call in job.calls) or (self._can.clock is not None and spec.file is not None)
@@ -331,9 +376,9 @@ class Session:
         return f"the kernel wrote out of bounds: {place} buffer {spec.name} ({spec.nbytes:,} bytes)"
 
     def _changed(self, job: Job, spec: BufferSpec) -> str | None:
-        if not spec.is_input or spec.file is None:
+        if not spec.is_input or not spec.holds_something:
             return None
-        before = self._content(spec.file)
+        before = self._addresses(job, spec) if spec.file is None else self._content(spec.file)
         if self._equals(self._key(job, spec), before):
             return None
         self._stale.add(self._key(job, spec))

@@ -37,7 +37,7 @@ PILOT_S = 0.5
 #: How many times longer a full batch takes numpy than a single block (measured: 3 to 5).
 BATCH_COST = 4.0
 #: Buffers above this are not kept aside: a launch that stops is then run again on memory that it changed.
-MOST_KEPT_BYTES = 1 << 30
+MAX_KEPT_BYTES = 1 << 30
 
 
 class NumpyRunner(Engine, Protocol):
@@ -53,7 +53,7 @@ class Kept:
         self._arena = context.arena
         starts, ends = self._arena.bounds()
         self._copies: list[tuple[int, NDArray[np.uint8]]] = []
-        if int((ends - starts).sum()) <= MOST_KEPT_BYTES:
+        if int((ends - starts).sum()) <= MAX_KEPT_BYTES:
             places = zip(starts.tolist(), ends.tolist(), strict=True)
             self._copies = [(start, self._arena.bytes[start:end].copy()) for start, end in places]
 

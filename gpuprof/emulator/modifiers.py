@@ -61,7 +61,8 @@ KNOWN: dict[str, frozenset[str]] = {
     "CCTLL": _words("IVALL IV WB RS RSLB PF1 PF2 PF1.5"),
     "PREEXIT": _NOTHING,
     "ACQBULK": _NOTHING,
-    "WARPGROUP": _words("ARRIVE"),
+    "WARPGROUP": _words("ARRIVE DEPBAR LE"),
+    "USETMAXREG": _words("TRY_ALLOC DEALLOC CTAPOOL"),
     # memory
     "LDG": _GLOBAL,
     "STG": _GLOBAL,
@@ -87,6 +88,11 @@ KNOWN: dict[str, frozenset[str]] = {
     "SYNCS": _words("EXCH 64 ARRIVE TRANS64 A1T0 ART0 A0TR A0T1 RED PHASECHK TRYWAIT CCTL IV IVALL"),
     "ARRIVES": _words("LDGSTSBAR 64 ARVCNT TRANSCNT"),
     "UBLKCP": _words("S G"),
+    "UTMALDG": _words("1D 2D 3D 4D 5D"),
+    "UTMASTG": _words("1D 2D 3D 4D 5D"),
+    "UTMACCTL": _words("PF IV"),
+    "UTMAPF": _words("L2 1D 2D 3D 4D 5D"),
+    "UTMACMDFLUSH": _NOTHING,
     # special registers
     "S2R": _NOTHING,
     "S2UR": _NOTHING,

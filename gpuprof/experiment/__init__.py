@@ -10,16 +10,19 @@ toolkit's headers read, write a flag: ``-DNDEBUG={NDEBUG}``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpuprof.experiment.bundled import find_config, find_kernel
 
 if TYPE_CHECKING:
+    from gpuprof.experiment.expand import Expander
     from gpuprof.experiment.model import Experiment
+    from gpuprof.experiment.problems import Validated
+    from gpuprof.experiment.tunable import Tunable
 
-__all__ = ["find_config", "find_kernel", "load"]
+__all__ = ["find_config", "find_kernel", "load", "load_tunable"]
 
 
 def load(
@@ -39,6 +42,39 @@ def load(
 
     Raises ConfigError with every mistake of the file, UsageError for an override that names nothing.
     """
+    expander, validated = _expander(path, overrides or {}, arch, default_arch, values)
+    experiment = expander.expand()
+    expander.collector.raise_if_any(validated.problems)
+    return experiment
+
+
+def load_tunable(
+    path: Path,
+    *,
+    overrides: Mapping[str, str] | None = None,
+    arch: str | None = None,
+    default_arch: str | None = None,
+    values: Mapping[str, str] | None = None,
+    families: Sequence[str] = (),
+) -> Tunable:
+    """Read and check an experiment to be searched (``gpuprof tune``): no limit on its variants, none made yet.
+
+    ``families`` are searched, all by default; the rest is as for ``load``. Raises ConfigError and UsageError.
+    """
+    from gpuprof.experiment.tunable import tunable
+
+    expander, validated = _expander(path, overrides or {}, arch, default_arch, values)
+    expander.collector.raise_if_any(validated.problems)
+    return tunable(expander, expander.model, path, overrides or {}, families)
+
+
+def _expander(
+    path: Path,
+    overrides: Mapping[str, str],
+    arch: str | None,
+    default_arch: str | None,
+    values: Mapping[str, str] | None,
+) -> tuple[Expander, Validated]:
     from gpuprof.experiment.collect import Collector
     from gpuprof.experiment.defaults import apply_defaults
     from gpuprof.experiment.document import read_document
@@ -52,6 +88,4 @@ def load(
     if validated.model is None:
         collector.raise_if_any(validated.problems)
         raise AssertionError("a file that cannot be validated has problems")
-    experiment = Expander(validated.model, path, collector, overrides or {}, arch, default_arch, values).expand()
-    collector.raise_if_any(validated.problems)
-    return experiment
+    return Expander(validated.model, path, collector, overrides, arch, default_arch, values), validated

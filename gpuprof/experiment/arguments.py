@@ -7,19 +7,33 @@ from collections.abc import Sequence
 import numpy as np
 
 from gpuprof.errors import ExpressionError
+from gpuprof.experiment.element_types import (
+    FLOATS,
+    SCALARS,
+    bits_of,
+    integer_limits,
+    kind_of,
+    storage_dtype,
+    to_storage,
+    value_dtype,
+)
 from gpuprof.experiment.model import (
     Argument,
     BufferArgument,
     HostStep,
     KernelStep,
+    MembersArgument,
     NullArgument,
     Number,
     ScalarArgument,
+    StructArgument,
+    TensorMapArgument,
     Variant,
     ZeroArgument,
 )
 from gpuprof.isa.constant_bank import Parameter
 from gpuprof.isa.parameter_type import ParameterType
+from gpuprof.isa.tensor_map import MAP_BYTES
 
 POINTER_BYTES = 8
 _WIDER = {8: ("int64", "float64"), 4: ("int32", "float32"), 2: ("int16", "float16"), 1: ("int8", "int8")}
@@ -33,16 +47,17 @@ def scalar_argument(value: Number, dtype: str | None = None) -> ScalarArgument:
     given = dtype is not None
     if dtype is None:
         dtype = "bool" if isinstance(value, bool) else "int32" if isinstance(value, int) else "float32"
-    kind = np.dtype(dtype).kind
-    if kind in "iu":
+    if dtype not in SCALARS:
+        raise ExpressionError(f"a {dtype} cannot be an argument by value; give a vector as a list: [re, im]")
+    if kind_of(dtype) in "iu":
         if isinstance(value, float):
             if not value.is_integer():
                 raise ExpressionError(f"{value} is not a valid {dtype}")
             value = int(value)
-        limits = np.iinfo(dtype)
-        if not limits.min <= value <= limits.max:
+        least, greatest = integer_limits(dtype)
+        if not least <= value <= greatest:
             raise ExpressionError(
-                f"{value} is outside {dtype}'s {limits.min} to {limits.max}; "
+                f"{value} is outside {dtype}'s {least} to {greatest}; "
                 f"write {{value: ..., dtype: {'int64' if abs(value) < 1 << 63 else 'uint64'}}} if the kernel takes one"
             )
     return ScalarArgument(value, dtype, given)
@@ -50,14 +65,19 @@ def scalar_argument(value: Number, dtype: str | None = None) -> ScalarArgument:
 
 def pack_scalar(argument: ScalarArgument) -> bytes:
     """The argument's bytes, little-endian, in the width of its dtype."""
-    return np.asarray(argument.value).astype(np.dtype(argument.dtype).newbyteorder("<")).tobytes()
+    with np.errstate(over="ignore"):
+        return to_storage(np.asarray([argument.value]).astype(value_dtype(argument.dtype)), argument.dtype).tobytes()
 
 
 def argument_bytes(argument: Argument) -> int:
     """What the argument takes in the parameter space."""
     if isinstance(argument, ZeroArgument):
         return argument.nbytes
-    return np.dtype(argument.dtype).itemsize if isinstance(argument, ScalarArgument) else POINTER_BYTES
+    if isinstance(argument, StructArgument):
+        return len(argument.data)
+    if isinstance(argument, TensorMapArgument):
+        return MAP_BYTES
+    return bits_of(argument.dtype) // 8 if isinstance(argument, ScalarArgument) else POINTER_BYTES
 
 
 def describe_argument(variant: Variant, argument: Argument) -> str:
@@ -86,13 +106,19 @@ def fitted(argument: Argument, wanted: ParameterType | None) -> Argument:
     whole = isinstance(argument.value, int)
     if dtype == "bool":
         return ScalarArgument(bool(argument.value), dtype) if argument.value in (0, 1) and whole else argument
-    limits = np.iinfo(dtype)
-    fits = whole and limits.min <= argument.value <= limits.max
+    least, greatest = integer_limits(dtype)
+    fits = whole and least <= argument.value <= greatest
     return ScalarArgument(int(argument.value), dtype) if fits else argument
 
 
 def type_mistake(variant: Variant, argument: Argument, wanted: ParameterType | None) -> str | None:
     """What is wrong with an argument's type, in both types' words; None where it fits or nothing is known."""
+    if isinstance(argument, (StructArgument, MembersArgument)):
+        single = wanted is not None and (wanted.is_pointer or wanted.scalar is not None)
+        return f"a list of members, and the kernel's parameter is {wanted.name}" if single and wanted else None
+    if isinstance(argument, TensorMapArgument):
+        single = wanted is not None and (wanted.is_pointer or wanted.scalar is not None)
+        return f"a tensor map, and the kernel's parameter is {wanted.name}" if single and wanted else None
     if wanted is None or isinstance(argument, ZeroArgument):
         return None
     if isinstance(argument, NullArgument):
@@ -126,23 +152,28 @@ def _alike(given: str, wanted: str) -> bool:
         return True
     if "float" in given or "float" in wanted:
         return given in _RAW.get(wanted, ())
-    return np.dtype(given).itemsize == np.dtype(wanted).itemsize
+    return kind_of(given) in "iub" and bits_of(given) == bits_of(wanted)
 
 
 def _may_stand_for(dtype: str, element: str) -> bool:
     """Buffers: as scalars, and also as raw bytes, or as words that hold several narrower numbers."""
     if element in ("int8", "uint8", "bool") or _alike(dtype, element):
         return True
-    return element in ("uint32", "uint64") and np.dtype(dtype).itemsize < np.dtype(element).itemsize
+    if kind_of(dtype) == "c":
+        return bool(element == storage_dtype(dtype).name)
+    return element in ("uint32", "uint64") and bits_of(dtype) < bits_of(element)
 
 
 #: Types that a YAML can give.
-_FITTING = frozenset(
-    ("bool", "int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")
-)
-_FLOATS = frozenset(("float16", "float32", "float64"))
+_FITTING = SCALARS
+_FLOATS = FLOATS
 #: Bits of these types may be given as whole numbers.
-_RAW = {"bfloat16": ("uint16", "int16"), "float16": ("uint16", "int16")}
+_RAW = {
+    "bfloat16": ("uint16", "int16"),
+    "float16": ("uint16", "int16"),
+    "float8_e4m3": ("uint8", "int8"),
+    "float8_e5m2": ("uint8", "int8"),
+}
 
 
 def check_arguments(
@@ -183,6 +214,12 @@ def _shown(argument: Argument) -> str:
         return argument.buffer
     if isinstance(argument, ScalarArgument):
         return str(argument.value)
+    if isinstance(argument, StructArgument):
+        return argument.type_name
+    if isinstance(argument, MembersArgument):
+        return "members"
+    if isinstance(argument, TensorMapArgument):
+        return f"tensor map of {argument.buffer}"
     return "null" if isinstance(argument, NullArgument) else f"zeros: {argument.nbytes}"
 
 
@@ -190,11 +227,13 @@ def _hint(argument: Argument, size: int) -> str:
     """The repair: another dtype, or the other kind of argument."""
     if isinstance(argument, ZeroArgument):
         return f": write {{zeros: {size}}}"
-    struct = f": a struct can only be passed with all bytes zero, as {{zeros: {size}}}"
+    if isinstance(argument, (StructArgument, MembersArgument, TensorMapArgument)):
+        return ""
+    struct = f": a struct or vector is a list of its members, as [1, 2.0], or {{zeros: {size}}}"
     if not isinstance(argument, ScalarArgument):
         return ": it takes a value there, not a pointer" if size < POINTER_BYTES else struct
     if size not in _WIDER:
         return struct
-    dtype = _WIDER[size][np.dtype(argument.dtype).kind == "f"]
+    dtype = _WIDER[size][kind_of(argument.dtype) == "f"]
     pointer = ", or a buffer if it is a pointer" if size == POINTER_BYTES else ""
     return f": write {{value: {argument.value}, dtype: {dtype}}}{pointer}"

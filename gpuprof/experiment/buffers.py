@@ -8,16 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gpuprof.errors import ExpressionError
-from gpuprof.experiment import fills, limits
+from gpuprof.experiment import element_types, fills, limits
 from gpuprof.experiment.collect import Collector, Skip
 from gpuprof.experiment.document import Path_
-from gpuprof.experiment.model import Buffer, ElementOrder, Fill, Number
+from gpuprof.experiment.element_types import POINTER
+from gpuprof.experiment.expressions import nearest
+from gpuprof.experiment.model import Buffer, BufferArgument, ElementOrder, Fill, Number
 from gpuprof.experiment.operators import Value
 from gpuprof.experiment.points import Point
-from gpuprof.experiment.schema import BufferModel, RandomFill, SymbolModel, UnorderedModel
+from gpuprof.experiment.schema import BufferModel, PointerFill, RandomFill, SymbolModel, UnorderedModel
+from gpuprof.experiment.scipy_functions import missing
 
 
 class BufferBuilder:
@@ -32,7 +33,7 @@ class BufferBuilder:
         """The buffer; raises Skip after reporting what is wrong with it."""
         self._check_roles(path, model)
         shape = self._collector.tried(lambda: self._shape((*path, "shape"), model, point))
-        fill = self._collector.tried(lambda: self._fill((*path, "fill"), name, model, point))
+        fill = self._collector.tried(lambda: self._fill((*path, "fill"), name, model, point, shape))
         if shape is None or fill is None:
             raise Skip
         order, count = _order(model)
@@ -51,6 +52,9 @@ class BufferBuilder:
     def _check_roles(self, path: Path_, model: BufferModel) -> None:
         if model.output and model.scratch:
             self._collector.add((*path, "scratch"), "a buffer is an `output` or `scratch`, not both")
+        if model.dtype == POINTER and (model.output or model.scratch):
+            role = "output" if model.output else "scratch"
+            self._collector.add((*path, role), f"a buffer of {POINTER} is an input: addresses differ from run to run")
         if model.unordered is not False and not model.output and not self._collector.is_dropped((*path, "output")):
             self._collector.add((*path, "unordered"), "only an `output` is compared, and may be unordered")
         if model.fill is None and not model.output and not model.scratch and not self._collector.is_dropped(path):
@@ -68,10 +72,10 @@ class BufferBuilder:
                 self._collector.add(place, f"{shown}; an extent is at least 1")
                 raise Skip
             extents.append(extent)
-        size = np.dtype(model.dtype).itemsize
-        total = size
-        for extent in extents:
-            total *= extent
+        total = element_types.nbytes_of(model.dtype, math.prod(extents))
+        if element_types.is_packed(model.dtype) and extents[-1] % 2:
+            self._collector.add(path, f"ends in {extents[-1]}; two {model.dtype} share a byte: it is even")
+            raise Skip
         if total > limits.MAX_BUFFER_BYTES:
             message = (
                 f"{extents} of {model.dtype} are {total:,} bytes; a buffer has at most {limits.MAX_BUFFER_BYTES:,}"
@@ -80,10 +84,17 @@ class BufferBuilder:
             raise Skip
         return tuple(extents)
 
-    def _fill(self, path: Path_, name: str, model: BufferModel, point: Point) -> Fill:
+    def _fill(self, path: Path_, name: str, model: BufferModel, point: Point, shape: tuple[int, ...] | None) -> Fill:
         fill = model.fill
         if fill is None:
             return Fill("poison")
+        if model.dtype == POINTER or isinstance(fill, PointerFill):
+            if model.dtype != POINTER:
+                self._collector.add(path, f"addresses are of dtype {POINTER}, and the buffer is {model.dtype}")
+                raise Skip
+            return Fill("pointers")  # resolved in ``with_pointers``, once every buffer is known
+        if isinstance(fill, list):
+            return self._values(path, fill, point, shape)
         if isinstance(fill, RandomFill):
             return self._random(path, name, fill, model.dtype, point)
         if isinstance(fill, (bool, int, float)):
@@ -95,11 +106,68 @@ class BufferBuilder:
             return Fill("file", file=self._folder / fill)
         return self._expression(path, fill, point)
 
+    def _values(self, path: Path_, fill: list[Any], point: Point, shape: tuple[int, ...] | None) -> Fill:
+        """Every element as a number or an expression."""
+        if any(item is None or isinstance(item, PointerFill) for item in fill):
+            self._collector.add(path, f"an address or null is for a buffer of dtype {POINTER}")
+            raise Skip
+        values = [self._collector.number((*path, position), item, point.scope) for position, item in enumerate(fill)]
+        if shape is not None and len(values) != math.prod(shape):
+            self._collector.add(path, f"lists {len(values)} values, and the shape {list(shape)} has {math.prod(shape)}")
+            raise Skip
+        return Fill("values", values=tuple(values))
+
+    def with_pointers(
+        self, path: Path_, buffer: Buffer, model: BufferModel, point: Point, buffers: Mapping[str, Buffer]
+    ) -> Buffer:
+        """The buffer of addresses with what each element points to; raises Skip after reporting a mistake."""
+        fill, place = model.fill, (*path, "fill")
+        if isinstance(fill, list):
+            items = fill
+            if len(items) != buffer.elements:
+                message = f"lists {len(items)} addresses, and the shape {list(buffer.shape)} has {buffer.elements}"
+                self._collector.add(place, message)
+                raise Skip
+        elif isinstance(fill, PointerFill):
+            items = [fill] * buffer.elements
+        else:
+            message = (
+                f"a buffer of {POINTER} lists the buffers that it points to: [A, B], or {{buffer: A, offset: i * N}}"
+            )
+            self._collector.add(place, message)
+            raise Skip
+        pointers = tuple(
+            self._pointer((*place, index) if isinstance(fill, list) else place, item, index, point, buffers)
+            for index, item in enumerate(items)
+        )
+        return replace(buffer, fill=Fill("pointers", pointers=pointers))
+
+    def _pointer(
+        self, path: Path_, item: Any, index: int, point: Point, buffers: Mapping[str, Buffer]
+    ) -> BufferArgument | None:
+        if item is None:
+            return None
+        name, offset = (item.buffer, item.offset) if isinstance(item, PointerFill) else (item, 0)
+        target = buffers.get(name) if isinstance(name, str) else None
+        if target is None or target.symbol:
+            near = nearest(str(name), buffers)
+            hint = f"; did you mean '{near}'?" if near else f" (buffers: {', '.join(buffers)})"
+            self._collector.add(path, f"there is no buffer '{name}'{hint}", str(name))
+            raise Skip
+        elements = self._collector.integer(path, offset, {**point.scope, "i": index})
+        if not 0 <= elements <= target.elements:
+            self._collector.add(path, f"`offset` is {elements} at i = {index}; {name} has {target.elements} elements")
+            raise Skip
+        return BufferArgument(name, element_types.nbytes_of(target.dtype, elements))
+
     def _expression(self, path: Path_, text: str, point: Point) -> Fill:
         """Only what the expression reads is kept, so that equal fills of different points are equal."""
         scope = point.scope
         try:
             expression = fills.parse_fill(text)
+            needs = missing(expression.functions)
+            if needs is not None:
+                raise ExpressionError(f"`{text}`: {needs}")
         except ExpressionError as error:
             self._collector.add(path, str(error))
             raise Skip from None
@@ -110,7 +178,7 @@ class BufferBuilder:
     def _random(self, path: Path_, name: str, fill: RandomFill, dtype: str, point: Point) -> Fill:
         distribution = fill.random
         fits = self._random_keys_fit(path, fill)
-        if np.dtype(dtype).kind != "f" and distribution != "integers":
+        if element_types.kind_of(dtype) not in "fc" and distribution != "integers":
             self._collector.add((*path, "random"), f"a buffer of {dtype} takes `random: integers`")
             fits = False
         if not fits:
@@ -121,7 +189,7 @@ class BufferBuilder:
             text = getattr(fill, key)
             return default if text is None else number((*path, key), text, point.scope)
 
-        low, high = fills.DEFAULT_RANGE[distribution]
+        low, high = fills.default_range(distribution, dtype)
         low, high = value("low", low), value("high", high)
         mean, std = value("mean", 0.0), value("std", 1.0)
         if not low < high:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from gpuprof.experiment.document import Document, Path_
 from gpuprof.experiment.expressions import Budget, Evaluator, Expression, parse, unknown
 from gpuprof.experiment.functions import FUNCTIONS
 from gpuprof.experiment.operators import Value, array_limit
+from gpuprof.experiment.scipy_functions import missing
 
 Built = TypeVar("Built")
 
@@ -22,6 +24,9 @@ MAX_CHECK_OPERATIONS = 3_000_000
 MAX_CHECK_ELEMENTS = 1 << 24
 #: A mistake that this many points share ends the expansion: further points would say the same.
 MAX_POINTS_OF_A_MISTAKE = 100
+
+
+BRACES = re.compile(r"\{([^{}]*)\}")
 
 
 class Skip(Exception):
@@ -53,6 +58,17 @@ class Collector:
     def is_clean(self) -> bool:
         """Whether no mistake was found so far, so that what is missing cannot follow from one."""
         return not self._first and not self.dropped
+
+    def begin_again(self) -> None:
+        """Forget the mistakes so far, with a fresh budget: points of a search are judged one by one."""
+        self._first.clear()
+        self._budget = Budget(MAX_CHECK_OPERATIONS, MAX_CHECK_ELEMENTS)
+
+    def take_problems(self) -> tuple[ConfigProblem, ...]:
+        """The mistakes so far, which are then forgotten."""
+        problems = tuple(self._told(path, mistake) for (path, _), mistake in self._first.items())
+        self._first.clear()
+        return problems
 
     def add(self, path: Path_, message: str, kind: str = "") -> None:
         """Report ``message`` at ``path``; ``kind`` tells several mistakes of one place apart."""
@@ -99,7 +115,11 @@ class Collector:
         if key not in self._parsed:
             self._parsed[key] = None
             with self.at(path):
-                self._parsed[key] = parse(text, texts=texts)
+                found = parse(text, texts=texts)
+                needs = missing(found.functions)
+                if needs is not None:
+                    raise ExpressionError(f"`{found.text}`: {needs}")
+                self._parsed[key] = found
         parsed = self._parsed[key]
         if parsed is None:
             raise Skip
@@ -188,6 +208,18 @@ class Collector:
             more = f" and {len(mistake.others)} more" if mistake.others else ""
             message += f" (at {mistake.point}{more})"
         return self.document.problem(path, message)
+
+
+def number_text(value: Value) -> str:
+    """A value as it reaches nvcc: an integer, a float as Python prints it, or text."""
+    return str(int(value)) if isinstance(value, bool) else str(value)
+
+
+def filled(
+    collector: Collector, path: Path_, text: str, scope: Mapping[str, Value], hints: Mapping[str, str] | None = None
+) -> str:
+    """The text with every ``{expression}`` replaced by its value; raises Skip."""
+    return BRACES.sub(lambda match: number_text(collector.evaluate(path, match[1], scope, hints)), text)
 
 
 def values_of(expression: Expression, scope: Mapping[str, Value]) -> str:

@@ -78,7 +78,7 @@ class Expander:
         labels: list[str] = []  # of those with mistakes too
         dropped = 0
         if self._too_many():
-            return self._experiment((), 0)
+            return self.experiment((), 0)
         for family, variant in self.model.variants.items():
             axes = axes_of(self.model, family, variant, self.overrides)
             for point in expand_points(family, axes, variant.where, self.collector):
@@ -86,15 +86,14 @@ class Expander:
                     dropped += 1
                     continue
                 labels.append(point.label)
-                self.collector.point = point.label
-                with suppress(Skip), self.collector.shared_by(point.wrong):
-                    variants.append(self._variant(family, variant, point))
-                self.collector.point = ""
+                with suppress(Skip):
+                    variants.append(self.variant_at(family, point))
         self._check_labels(variants, dropped)
         self._check_baseline(labels)
-        return self._experiment(tuple(references.resolve(variants, self.collector)), dropped)
+        return self.experiment(tuple(references.resolve(variants, self.collector)), dropped)
 
-    def _experiment(self, variants: tuple[Variant, ...], dropped: int) -> Experiment:
+    def experiment(self, variants: tuple[Variant, ...], dropped: int) -> Experiment:
+        """The file with these variants."""
         model = self.model
         return Experiment(
             name=model.name or self.path.stem,
@@ -149,6 +148,15 @@ class Expander:
             known = [*self.model.variants, *labels]
             self.collector.add(("baseline",), references.no_variant(name, known))
 
+    def variant_at(self, family: str, point: Point) -> Variant:
+        """One variant, its reference still as the YAML names it. Raises Skip for a mistake, which is reported."""
+        self.collector.point = point.label
+        try:
+            with self.collector.shared_by(point.wrong):
+                return self._variant(family, self.model.variants[family], point)
+        finally:
+            self.collector.point = ""
+
     def _variant(self, family: str, model: VariantModel, point: Point) -> Variant:
         base: Path_ = ("variants", family)
         buffers, shapes_known = self._all_buffers(base, model, point)
@@ -159,7 +167,9 @@ class Expander:
         shared_flags = tried(lambda: self._flags(builder, ("flags",), self.model.flags))
         own_flags = tried(lambda: self._flags(builder, (*base, "flags"), model.flags))
         include = self._include + self._folders((*base, "include"), model.include)
-        reference = references.reference(self.model, family, model, point, buffers, self.collector, shapes_known)
+        reference = references.reference(
+            self.model, family, model, point, buffers, self.collector, shapes_known, self.path
+        )
         tolerance = tried(lambda: (self._tolerance(base, model, point),))
         work = tried(lambda: self._work(base, model, point, hints))
         if steps is None or shared_flags is None or own_flags is None or tolerance is None or work is None:
@@ -209,6 +219,12 @@ class Expander:
             except Skip:
                 whole = False
                 built[name] = Buffer(name, symbol.dtype, (1,), Fill("constant"), symbol=True)
+        for name, (path, buffer) in places.items():
+            if built[name].fill.kind == "pointers":
+                try:
+                    built[name] = self._buffers.with_pointers(path, built[name], buffer, point, built)
+                except Skip:
+                    whole = False
         return built, whole
 
     def _steps(self, base: Path_, model: VariantModel, builder: StepBuilder) -> tuple[Step, ...]:

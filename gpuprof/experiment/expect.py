@@ -14,8 +14,9 @@ from dataclasses import dataclass
 
 from gpuprof.errors import ExpressionError
 from gpuprof.experiment.expressions import Expression, nearest, parse, unknown
-from gpuprof.experiment.functions import FUNCTIONS, Function
+from gpuprof.experiment.functions import FUNCTIONS
 from gpuprof.experiment.naming import is_pattern
+from gpuprof.experiment.operators import Function
 
 #: Name of a value -> its kind, ``measured`` or ``counted``; None: any name may be a value.
 ValueKinds = Mapping[str, str]

@@ -1,15 +1,18 @@
 """The YAML's expressions: Python's syntax, a whitelist of nodes, and functions by name. No code of the user's runs.
 
-No attributes, no indexing, no undeclared names, no keywords but those of the functions; lengths, depths, integers,
-shifts and arrays are bounded (``operators.MAX_BITS``, ``operators.MAX_BYTES``). ``functions.FUNCTIONS`` is what may be
-called.
+No attributes but ``.T``, no indexing, no undeclared names, no keywords but those of the functions; lengths, depths,
+integers, shifts and arrays are bounded (``operators.MAX_BITS``, ``operators.MAX_BYTES``). ``functions.FUNCTIONS`` is
+what may be called. Python's words that mean nothing here (``in``, ``is``, ``from`` ...) are names like any other.
 """
 
 from __future__ import annotations
 
 import ast
 import difflib
+import keyword
+import re
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -17,11 +20,18 @@ from typing import Any
 import numpy as np
 
 from gpuprof.errors import BudgetError, ExpressionError, ShapeError
-from gpuprof.experiment.functions import FUNCTIONS, Function
-from gpuprof.experiment.operators import BINARY, MAX_BITS, Value, compare, invert, negate, tidy, truth
+from gpuprof.experiment.functions import FUNCTIONS
+from gpuprof.experiment.operators import BINARY, MAX_BITS, Function, Value, compare, invert, negate, tidy, truth
 
 MAX_LENGTH = 2000
 MAX_DEPTH = 60
+
+#: Words of the expression language: no size, parameter or buffer can be called so.
+RESERVED = frozenset(("and", "or", "not", "if", "else", "True", "False", "None"))
+#: Python's other keywords are names here, marked while Python parses the text.
+_MARK = "__is_a_name"
+_WORDS = "|".join(sorted(set(keyword.kwlist) - RESERVED))
+_FREE_WORDS = re.compile(rf"""(?P<text>"[^"]*"|'[^']*')|(?<![\w.])(?P<word>{_WORDS})(?!\w)""")
 
 _REFUSED = {
     ast.Attribute: "attribute access (.{0.attr})",
@@ -84,6 +94,8 @@ def parse(
     tree = syntax_tree(source)
     if rewrite is not None:
         tree = rewrite(tree)
+    else:
+        tree = _with_transposed(tree, source)
     names: set[str] = set()
     called: set[str] = set()
     try:
@@ -99,13 +111,44 @@ def syntax_tree(source: str) -> ast.expr:
         raise ExpressionError("an expression is expected, and there is none")
     if len(source) > MAX_LENGTH:
         raise ExpressionError(f"`{source[:40]}...`: {len(source)} characters, over the limit of {MAX_LENGTH}")
+    text = source.replace("\n", " ")
+    marked = _FREE_WORDS.sub(lambda match: match["text"] or match["word"] + _MARK, text)
+    if marked != text:
+        with suppress(SyntaxError, ValueError, RecursionError, MemoryError):
+            return _Unmark().visit(ast.parse(marked, mode="eval").body)  # type: ignore[no-any-return]
     try:
-        return ast.parse(source.replace("\n", " "), mode="eval").body
+        return ast.parse(text, mode="eval").body
     except (RecursionError, MemoryError):
         raise ExpressionError(f"`{source[:40]}...`: nested too deeply") from None
     except (SyntaxError, ValueError) as error:
         reason = error.msg if isinstance(error, SyntaxError) else str(error)
         raise ExpressionError(f"`{source}`: not an expression: {reason}") from None
+
+
+class _Unmark(ast.NodeTransformer):
+    """Names as they were written."""
+
+    def visit_Name(self, node: ast.Name) -> ast.AST:
+        return ast.copy_location(ast.Name(node.id.removesuffix(_MARK), node.ctx), node)
+
+
+class _Transposed(ast.NodeTransformer):
+    """``A.T``, as numpy writes it, is ``T(A)``."""
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.AST:
+        inner = self.visit(node.value)
+        if node.attr != "T":
+            return ast.copy_location(ast.Attribute(inner, node.attr, node.ctx), node)
+        return ast.copy_location(ast.Call(ast.Name("T", ast.Load()), [inner], []), node)
+
+
+def _with_transposed(tree: ast.expr, source: str) -> ast.expr:
+    if ".T" not in source:
+        return tree
+    try:
+        return _Transposed().visit(tree)  # type: ignore[no-any-return]
+    except RecursionError:
+        raise ExpressionError(f"`{source[:40]}...`: nested too deeply") from None
 
 
 def unknown(name: str, known: Iterable[str], kind: str = "") -> str:
@@ -146,9 +189,15 @@ def _check(
         raise ExpressionError(f"{type(node.op).__name__} is not allowed in an expression")
     elif isinstance(node, ast.Compare) and any(type(op) in (ast.In, ast.NotIn, ast.Is, ast.IsNot) for op in node.ops):
         raise ExpressionError("`in` and `is` are not allowed in an expression")
+    words = texts or (isinstance(node, ast.Call) and _takes_texts(node))
     for child in children:
         if isinstance(child, ast.expr):
-            _check(child, functions, texts, names, called, depth + 1)
+            _check(child, functions, words if isinstance(child, ast.Constant) else texts, names, called, depth + 1)
+
+
+def _takes_texts(call: ast.Call) -> bool:
+    function = FUNCTIONS.get(call.func.id) if isinstance(call.func, ast.Name) else None
+    return function is not None and function.texts
 
 
 def _check_constant(value: object, texts: bool) -> None:

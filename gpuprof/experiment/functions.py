@@ -8,22 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gpuprof.errors import ExpressionError, ShapeError
-from gpuprof.experiment.operators import BINARY, Array, Value, check_bytes, negate
-
-
-@dataclass(frozen=True)
-class Function:
-    """``elementwise`` functions may be in fills, which are evaluated block by block."""
-
-    call: Callable[..., Any]
-    meaning: str
-    elementwise: bool = False
+from gpuprof.experiment.element_types import value_dtype
+from gpuprof.experiment.operators import BINARY, Array, Function, Value, check_bytes, negate
+from gpuprof.experiment.scipy_functions import SCIPY_FUNCTIONS
 
 
 def _array(value: Value) -> Array:
@@ -105,8 +97,10 @@ def _scan(scan: Callable[..., Any]) -> Callable[..., Any]:
 
 def _rounded_to(dtype: str) -> Callable[[Value], Any]:
     def call(value: Value) -> Any:
+        if np.asarray(value).dtype.kind == "c":
+            raise ExpressionError(f"{dtype}() takes real numbers; use complex64()")
         with np.errstate(over="ignore"):
-            return np.asarray(value, dtype=np.float64).astype(dtype).astype(np.float64)
+            return np.asarray(value, dtype=np.float64).astype(value_dtype(dtype)).astype(np.float64)
 
     return call
 
@@ -123,6 +117,20 @@ def _wrapped_to(dtype: str) -> Callable[[Value], Any]:
         return array.astype(np.int64).astype(dtype).astype(np.int64)
 
     return call
+
+
+def complex_of(real: Value, imaginary: Value = 0) -> Any:
+    """Complex numbers from their parts."""
+    return np.asarray(real, dtype=np.float64) + 1j * np.asarray(imaginary, dtype=np.float64)
+
+
+def _complex64(value: Value) -> Any:
+    with np.errstate(over="ignore"):
+        return np.asarray(value, dtype=np.complex128).astype(np.complex64).astype(np.complex128)
+
+
+def argsort(array: Value, axis: Value = -1) -> Array:
+    return np.argsort(_array(array), axis=_axis(axis), kind="stable")
 
 
 def transpose(array: Value) -> Array:
@@ -230,7 +238,8 @@ def where(condition: Value, yes: Value, no: Value) -> Any:
 
 def _elementwise(function: Callable[[Any], Any], meaning: str) -> Function:
     def call(value: Value) -> Any:
-        return function(np.asarray(value, dtype=np.float64))
+        array = np.asarray(value)
+        return function(array if array.dtype.kind == "c" else array.astype(np.float64))
 
     return Function(call, meaning, elementwise=True)
 
@@ -250,7 +259,7 @@ def _absolute(value: Value) -> Any:
     return np.abs(value) if isinstance(value, np.ndarray) else abs(value)  # type: ignore[arg-type]
 
 
-FUNCTIONS: Mapping[str, Function] = {
+_OWN: Mapping[str, Function] = {
     "cdiv": Function(cdiv, "a / b rounded up", True),
     "gcd": Function(gcd, "the greatest common divisor of integers"),
     "min": Function(_extreme(np.minimum, np.min, min), "the least: of several elementwise, or of one array", True),
@@ -269,10 +278,19 @@ FUNCTIONS: Mapping[str, Function] = {
     "clip": Function(clip, "clip(x, low, high)", True),
     "where": Function(where, "where(condition, yes, no), elementwise", True),
     "float16": Function(_rounded_to("float16"), "rounded to half precision", True),
+    "bfloat16": Function(_rounded_to("bfloat16"), "rounded to bfloat16", True),
+    "float8_e4m3": Function(_rounded_to("float8_e4m3"), "rounded to float8_e4m3", True),
+    "float8_e5m2": Function(_rounded_to("float8_e5m2"), "rounded to float8_e5m2", True),
     "float32": Function(_rounded_to("float32"), "rounded to single precision", True),
     "float64": Function(_rounded_to("float64"), "as a double", True),
     "int32": Function(_wrapped_to("int32"), "truncated, and wrapped to 32 bits, signed", True),
     "uint32": Function(_wrapped_to("uint32"), "truncated, and wrapped to 32 bits, unsigned", True),
+    "complex": Function(complex_of, "complex(re, im)", True),
+    "complex64": Function(_complex64, "rounded to complex64", True),
+    "real": Function(lambda value: np.real(_array(value)), "the real part", True),
+    "imag": Function(lambda value: np.imag(_array(value)), "the imaginary part", True),
+    "conj": Function(lambda value: np.conj(_array(value)), "the complex conjugate", True),
+    "angle": Function(lambda value: np.angle(_array(value)), "the argument of a complex number, in radians", True),
     "sum": Function(_sum, "sum(x), sum(x, axis=1)"),
     "mean": Function(_reduction(np.mean), "mean(x), mean(x, axis=1)"),
     "var": Function(_reduction(np.var), "variance (divided by n)"),
@@ -292,7 +310,10 @@ FUNCTIONS: Mapping[str, Function] = {
     "roll": Function(roll, "shift that comes in again at the other end"),
     "histogram": Function(histogram, "histogram(x, bins): how often each integer occurs"),
     "sort": Function(sort, "ascending, along axis=-1"),
+    "argsort": Function(argsort, "the indices that sort, along axis=-1; equal values keep their order"),
     "concat": Function(concat, "concat(x, y, axis=0)"),
     "repeat": Function(repeat, "repeat(x, n, axis=): each element n times"),
     "diag": Function(diag, "the diagonal of a matrix, or the matrix of a diagonal"),
 }
+#: By name: those of numpy, and those that need scipy.
+FUNCTIONS: Mapping[str, Function] = {**_OWN, **SCIPY_FUNCTIONS}

@@ -10,6 +10,7 @@ from gpuprof.experiment.collect import Collector, Skip
 from gpuprof.experiment.document import Path_
 from gpuprof.experiment.expressions import syntax_tree
 from gpuprof.experiment.model import Buffer
+from gpuprof.experiment.outside_references import is_file, is_function
 from gpuprof.experiment.points import Point
 
 KEY = "let"
@@ -57,6 +58,8 @@ def _inserted(path: Path_, text: Any, parts: Mapping[str, str], collector: Colle
     """The expression with parts in place of their names; raises Skip after reporting a mistake."""
     if not isinstance(text, str):
         return str(text)
+    if is_file(text) or is_function(text):
+        return text
     if not parts.keys() & collector.expression(path, text).names:
         return text
     tree = _Insert(parts).visit(syntax_tree(text.strip()))

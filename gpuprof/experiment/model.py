@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from gpuprof.isa.machine import Dim3
+from gpuprof.isa.tensor_map import TensorMap
 
 Number = int | float
 #: Which elements of an output are compared with which: at the same place, in sorted order, or as sets of values.
@@ -22,10 +23,11 @@ class Fill:
     """How a buffer is filled before the first launch.
 
     ``kind`` is ``expression`` (over the flat index ``i``), ``constant``, ``random`` (``distribution``, ``seed``),
-    ``file`` (a ``.npy``), or ``poison`` (an output: NaN, or 0xFF bytes).
+    ``file`` (a ``.npy``), ``values`` (a list), ``pointers`` (addresses of other buffers), or ``poison`` (an output:
+    NaN, or 0xFF bytes).
     """
 
-    kind: Literal["expression", "constant", "random", "file", "poison"]
+    kind: Literal["expression", "constant", "random", "file", "poison", "values", "pointers"]
     expression: str = ""
     value: Number = 0
     distribution: Literal["uniform", "normal", "integers"] = "uniform"
@@ -36,11 +38,13 @@ class Fill:
     mean: Number = 0.0
     std: Number = 1.0
     names: tuple[tuple[str, Number | str], ...] = ()  #: sizes and parameters that the expression reads
+    values: tuple[Number, ...] = ()  #: of ``values``: every element, in order
+    pointers: tuple[BufferArgument | None, ...] = ()  #: of ``pointers``: what each element points to
 
 
 @dataclass(frozen=True)
 class Buffer:
-    """One array in device memory. ``dtype`` is a numpy name (``float16`` included).
+    """One array in device memory. ``dtype`` is one of ``element_types.DTYPES``.
 
     ``order`` and ``count`` belong to an output; ``count`` names the output whose first element says how many count.
     """
@@ -61,6 +65,13 @@ class Buffer:
         for extent in self.shape:
             count *= extent
         return count
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it takes."""
+        from gpuprof.experiment.element_types import nbytes_of  # numpy is not needed to read a description
+
+        return nbytes_of(self.dtype, self.elements)
 
 
 @dataclass(frozen=True)
@@ -92,7 +103,50 @@ class ZeroArgument:
     nbytes: int
 
 
-Argument = BufferArgument | ScalarArgument | NullArgument | ZeroArgument
+@dataclass(frozen=True)
+class NamedMembers:
+    """Members of a struct by name."""
+
+    entries: tuple[tuple[str, MemberValue], ...]
+
+    @property
+    def mapping(self) -> dict[str, MemberValue]:
+        """By name."""
+        return dict(self.entries)
+
+
+#: A member: a number (a ScalarArgument where the YAML says its type), an address, null, or members in turn.
+MemberValue = Number | ScalarArgument | BufferArgument | None | tuple["MemberValue", ...] | NamedMembers
+
+
+@dataclass(frozen=True)
+class MembersArgument:
+    """A vector or struct passed by value, by its members; its layout is known once the kernel is built."""
+
+    members: MemberValue
+
+
+@dataclass(frozen=True)
+class StructArgument:
+    """The bytes of a struct as the compiler laid it out; ``pointers`` are (offset in bytes, what is there)."""
+
+    data: bytes
+    pointers: tuple[tuple[int, BufferArgument], ...] = ()
+    type_name: str = "struct"
+
+
+@dataclass(frozen=True)
+class TensorMapArgument:
+    """A CUtensorMap by value: ``map`` of the array that is a buffer (from ``offset_bytes`` on)."""
+
+    buffer: str
+    map: TensorMap
+    offset_bytes: int = 0
+
+
+Argument = (
+    BufferArgument | ScalarArgument | NullArgument | ZeroArgument | MembersArgument | StructArgument | TensorMapArgument
+)
 
 
 @dataclass(frozen=True)
@@ -152,6 +206,17 @@ class Tolerance:
 
 
 @dataclass(frozen=True)
+class PythonFunction:
+    """``file.py:name`` of a reference: called with the buffers, sizes and parameters that its parameters name."""
+
+    file: Path
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.file.name}:{self.name}"
+
+
+@dataclass(frozen=True)
 class Reference:
     """What outputs are compared with: numpy expressions by output, another variant's outputs, or nothing.
 
@@ -162,6 +227,13 @@ class Reference:
     expressions: Mapping[str, str] = field(default_factory=dict)
     where: Mapping[str, str] = field(default_factory=dict)
     variant: str | None = None
+    files: Mapping[str, Path] = field(default_factory=dict)  #: by output: a ``.npy``
+    python: Mapping[str, PythonFunction] = field(default_factory=dict)  #: by output: a function of the user's
+
+    @property
+    def outputs(self) -> tuple[str, ...]:
+        """The outputs that have a reference of their own."""
+        return (*self.expressions, *self.files, *self.python)
 
 
 @dataclass(frozen=True)
@@ -216,6 +288,17 @@ class Suppression:
     lines: tuple[int, ...]
     kernel: str | None = None
     why: str = ""
+
+
+@dataclass(frozen=True)
+class SearchDefaults:
+    """``search:`` of the YAML: what ``gpuprof tune`` does without flags; None: its own default."""
+
+    strategy: str | None = None
+    trials: int | None = None
+    minutes: float | None = None
+    objective: str | None = None
+    seed: int = 0
 
 
 @dataclass(frozen=True)

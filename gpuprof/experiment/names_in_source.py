@@ -22,7 +22,7 @@ _COMMENT = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n
 
 
 #: With more headers than this every parameter is passed on.
-_MOST_FILES = 200
+_MAX_FILES = 200
 _FORCED = ("-include", "--pre-include")
 _FOLDERS = ("-I", "--include-path", "-isystem", "--system-include")
 
@@ -85,7 +85,7 @@ def names_in(sources: Sequence[Path], folders: Sequence[Path]) -> SourceNames:
             continue
         seen.add(file)
         text = _text(file)
-        if text is None or len(seen) > _MOST_FILES:
+        if text is None or len(seen) > _MAX_FILES:
             whole = False
             break
         words.update(_WORD.findall(text))

@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, cast
 
 import numpy as np
@@ -22,6 +23,20 @@ Array = NDArray[Any]
 Scalar = int | float | bool | str
 Value = Scalar | Array
 
+
+@dataclass(frozen=True)
+class Function:
+    """What an expression may call. ``elementwise`` ones may be in fills, which are evaluated block by block.
+
+    ``texts``: some of its arguments are words (``mode='same'``).
+    """
+
+    call: Callable[..., Any]
+    meaning: str
+    elementwise: bool = False
+    texts: bool = False
+
+
 MAX_BITS = 512  #: of a Python integer
 MAX_BYTES = 1 << 31  #: of one array on the way
 _LIMIT: ContextVar[int] = ContextVar("array_limit", default=MAX_BYTES)
@@ -29,7 +44,7 @@ _INT64 = (-(1 << 63), (1 << 63) - 1)
 
 
 def tidy(value: Any) -> Value:
-    """A numpy scalar or 0-d array as a Python number; an array as bool, int64 or float64."""
+    """A numpy scalar or 0-d array as a Python number; an array as bool, int64, float64 or complex128."""
     if isinstance(value, np.ndarray) and value.ndim:
         return _widened(value)
     if isinstance(value, (np.ndarray, np.generic)):
@@ -40,7 +55,7 @@ def tidy(value: Any) -> Value:
 def _widened(array: Array) -> Array:
     if array.dtype.kind == "u" and array.dtype.itemsize == 8 and array.size and int(array.max()) > _INT64[1]:
         raise ExpressionError("a uint64 value above 2^63 cannot take part in an expression")
-    wide = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64}.get(array.dtype.kind)
+    wide = {"b": np.bool_, "i": np.int64, "u": np.int64, "f": np.float64, "c": np.complex128}.get(array.dtype.kind)
     if wide is None:
         raise ExpressionError(f"an array of {array.dtype} cannot take part in an expression")
     return array.astype(wide, copy=False)
@@ -158,7 +173,8 @@ def _power(left: Value, right: Value) -> Value:
         if isinstance(base, np.ndarray) or isinstance(exponent, np.ndarray):
             _in_int64(-(largest**high), largest**high, "**")
     result = operator.pow(base, exponent)
-    if isinstance(result, complex):
+    operands: tuple[object, object] = (base, exponent)
+    if isinstance(result, complex) and not any(isinstance(operand, complex) for operand in operands):
         raise ExpressionError("a negative number to a fractional power has no real value")
     return tidy(result)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import keyword
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -14,7 +13,7 @@ from typing import Any
 from gpuprof.errors import ExpressionError
 from gpuprof.experiment.collect import Collector, Skip
 from gpuprof.experiment.document import Path_
-from gpuprof.experiment.expressions import parse
+from gpuprof.experiment.expressions import RESERVED, parse
 from gpuprof.experiment.operators import Value, truth
 from gpuprof.experiment.overrides import override_values
 from gpuprof.experiment.schema import ExperimentModel, VariantModel
@@ -91,7 +90,7 @@ def check_declarations(model: ExperimentModel, collector: Collector) -> None:
 
 
 def _check_name(name: str, path: Path_, collector: Collector) -> None:
-    if keyword.iskeyword(name) or name == "i":
+    if name in RESERVED or name == "i":
         what = "the flat index of fills" if name == "i" else "a word of the expression language"
         collector.add(path, f"'{name}' is {what}; choose another name")
 
@@ -103,7 +102,7 @@ def expand_points(family: str, axes: list[Axis], where: str | None, collector: C
         shown = ",".join(f"{a.name}={v}" for a, v in written.values() if a.varies)
         collector.point = f"{family}/{shown}" if shown else family
         try:
-            point = _resolve(family, written, collector)
+            point = resolve_point(family, written, collector)
             with collector.shared_by(point.wrong):
                 keep = where is None or _holds(("variants", family, "where"), where, point, collector)
         except Skip:
@@ -122,7 +121,7 @@ def _holds(path: Path_, where: str, point: Point, collector: Collector) -> bool:
         raise Skip from None
 
 
-def _resolve(family: str, written: Mapping[str, tuple[Axis, Any]], collector: Collector) -> Point:
+def resolve_point(family: str, written: Mapping[str, tuple[Axis, Any]], collector: Collector) -> Point:
     """Evaluate sizes and parameters in the order that they need one another; circles are reported."""
     resolver = _Resolver(written, collector)
     for name in written:

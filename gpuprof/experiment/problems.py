@@ -142,7 +142,10 @@ def _missing(key: Any, path: Path_) -> str:
 _PLACES: dict[tuple[str, ...], tuple[type[BaseModel], ...]] = {
     (): (schema.ExperimentModel,),
     ("buffers", "*"): (schema.BufferModel,),
-    ("buffers", "*", "fill"): (schema.RandomFill,),
+    ("buffers", "*", "fill"): (schema.RandomFill, schema.PointerFill),
+    ("buffers", "*", "fill", "*"): (schema.PointerFill,),
+    ("symbols", "*"): (schema.SymbolModel,),
+    ("symbols", "*", "fill"): (schema.RandomFill,),
     ("buffers", "*", "unordered"): (schema.UnorderedModel,),
     ("tolerance",): (schema.ToleranceModel,),
     ("work",): (schema.WorkModel,),

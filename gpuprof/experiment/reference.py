@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import math
 from collections.abc import Container, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpuprof.errors import ExpressionError, ShapeError
+from gpuprof.experiment import element_types
 from gpuprof.experiment.expressions import Expression, parse
-from gpuprof.experiment.fills import BLOCK
+from gpuprof.experiment.fills import BLOCK, read_npy
 from gpuprof.experiment.functions import FUNCTIONS
 from gpuprof.experiment.model import Buffer, Variant
 from gpuprof.experiment.operators import Value
@@ -33,6 +35,25 @@ def evaluate(
     }
 
 
+def from_file(file: Path, output: Buffer) -> NDArray[Any]:
+    """The reference in a ``.npy``, as ``evaluate`` gives it; raises ExpressionError. Only its header is read here."""
+    array = read_npy(file)
+    kind = element_types.kind_of(output.dtype)
+    if array.dtype.kind not in ("fiub" if kind != "c" else "fiubc"):
+        raise ExpressionError(f"{file.name} holds {array.dtype}, and {output.name} is {output.dtype}")
+    if kind in "iub" and array.dtype.kind == "f":
+        raise ExpressionError(f"{file.name} holds {array.dtype}, and {output.name} is {output.dtype}; save integers")
+    check_shape(array.shape, output, file.name)
+    return array
+
+
+def typed(value: NDArray[Any], output: Buffer, text: str) -> NDArray[Any]:
+    """A reference of any origin in the type and shape that ``evaluate`` gives; raises ExpressionError."""
+    if value.dtype.kind not in "fiubc":
+        raise ExpressionError(f"`{text}`: gives {value.dtype}, not numbers")
+    return _shaped(_typed(value, output, text), output, text)
+
+
 def evaluate_in_pieces(
     variant: Variant, name: str, inputs: Mapping[str, NDArray[Any]]
 ) -> Iterator[NDArray[Any]] | None:
@@ -43,12 +64,12 @@ def evaluate_in_pieces(
     """
     output, text = variant.buffers[name], variant.reference.expressions[name]
     expression = parse(text)
-    arrays = {each: inputs[each] for each in expression.names if each in inputs}
-    if output.dtype == "uint64":  # ``evaluate`` keeps values beyond int64 of an array that is alone
+    arrays = {read: inputs[read] for read in expression.names if read in inputs}
+    if output.dtype == "uint64" or element_types.kind_of(output.dtype) == "c":  # ``evaluate`` keeps values beyond int64
         return None
     if not arrays or any(array.shape != output.shape for array in arrays.values()) or not _is_elementwise(expression):
         return None
-    flat = {each: array.reshape(-1) for each, array in arrays.items()}
+    flat = {input_name: array.reshape(-1) for input_name, array in arrays.items()}
     return _pieces(variant, output, expression, flat)
 
 
@@ -56,7 +77,7 @@ def _pieces(
     variant: Variant, output: Buffer, expression: Expression, flat: Mapping[str, NDArray[Any]]
 ) -> Iterator[NDArray[Any]]:
     for start in range(0, output.elements, BLOCK):
-        part = {each: array[start : start + BLOCK] for each, array in flat.items()}
+        part = {input_name: array[start : start + BLOCK] for input_name, array in flat.items()}
         value = expression.evaluate({**variant.sizes, **variant.parameters, **part})
         if isinstance(value, str):
             raise ExpressionError(f"`{expression.text}`: gives text, not numbers")
@@ -88,7 +109,7 @@ def parts(variant: Variant, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDA
         index = np.arange(output.elements, dtype=np.int64).reshape(output.shape)
         expression = parse(text)
         scope: dict[str, Value] = {**variant.sizes, **variant.parameters, "i": index}
-        scope |= {each: inputs[each] for each in expression.names if each in inputs}
+        scope |= {read: inputs[read] for read in expression.names if read in inputs}
         value = np.asarray(expression.evaluate(scope))
         if value.dtype.kind not in "bi":
             raise ExpressionError(f"`{text}`: is not a condition; compare with ==, < and the like")
@@ -113,7 +134,13 @@ def _evaluated(variant: Variant, output: Buffer, text: str, inputs: Mapping[str,
 
 
 def _typed(value: NDArray[Any], output: Buffer, text: str) -> NDArray[Any]:
-    kind = np.dtype(output.dtype).kind
+    kind = element_types.kind_of(output.dtype)
+    if kind == "c":
+        return value.astype(np.complex128)
+    if value.dtype.kind == "c":
+        raise ExpressionError(
+            f"`{text}`: gives complex numbers, and {output.name} is {output.dtype}; use real() or abs()"
+        )
     if kind == "f":
         return value.astype(np.float64)
     if kind == "b":

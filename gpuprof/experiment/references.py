@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-
-import numpy as np
+from pathlib import Path
 
 from gpuprof.errors import ExpressionError
 from gpuprof.experiment import expect, naming
-from gpuprof.experiment.collect import Collector, Skip
+from gpuprof.experiment.collect import Collector, Skip, filled
 from gpuprof.experiment.document import Path_
+from gpuprof.experiment.element_types import kind_of
 from gpuprof.experiment.expressions import Expression, nearest
 from gpuprof.experiment.let import WHERE, with_parts
-from gpuprof.experiment.model import Buffer, Expectation, Fill, Reference, Variant
+from gpuprof.experiment.model import Buffer, Expectation, Fill, PythonFunction, Reference, Variant
+from gpuprof.experiment.outside_references import function_of, is_file, is_function, missing_values
 from gpuprof.experiment.points import Point
+from gpuprof.experiment.reference import from_file
 from gpuprof.experiment.schema import ExpectationModel, ExperimentModel, VariantModel
 from gpuprof.experiment.shapes import check_shapes
 
@@ -36,6 +38,7 @@ def reference(
     buffers: Mapping[str, Buffer],
     collector: Collector,
     shapes_known: bool = True,
+    config: Path = Path(),
 ) -> Reference:
     """The reference of one variant; ``Reference.variant`` is still as the YAML names it."""
     own = variant.reference is not None
@@ -56,12 +59,63 @@ def reference(
     for output, text in where.items():
         with collector.at((*path, output)):
             _check_condition((*path, output, WHERE), output, text, point, buffers, collector, shapes_known)
-    for output, text in given.items():
+    outside = _Outside(path, config.resolve().parent, point, buffers, collector, shapes_known)
+    texts = {output: str(text) for output, text in given.items() if not outside.takes(output, str(text))}
+    for output, text in texts.items():
         with collector.at((*path, output)):
-            _check_expression((*path, output), output, str(text), point, buffers, collector)
+            _check_expression((*path, output), output, text, point, buffers, collector)
             if shapes_known:
-                _check_shapes((*path, output), output, str(text), point, buffers, collector)
-    return Reference(expressions={output: str(text) for output, text in given.items()}, where=where)
+                _check_shapes((*path, output), output, text, point, buffers, collector)
+    return Reference(expressions=texts, where=where, files=outside.files, python=outside.functions)
+
+
+class _Outside:
+    """References that are files or Python functions, by output; mistakes go to the collector."""
+
+    def __init__(
+        self,
+        path: Path_,
+        folder: Path,
+        point: Point,
+        buffers: Mapping[str, Buffer],
+        collector: Collector,
+        shapes_known: bool,
+    ) -> None:
+        self._path, self._folder, self._point = path, folder, point
+        self._buffers, self._collector, self._shapes_known = buffers, collector, shapes_known
+        self.files: dict[str, Path] = {}
+        self.functions: dict[str, PythonFunction] = {}
+
+    def takes(self, output: str, text: str) -> bool:
+        """Whether the text is such a reference: it is then kept, and checked."""
+        path: Path_ = (*self._path, output)
+        if is_file(text):
+            with self._collector.at(path):
+                file = self._folder / filled(self._collector, path, text.strip(), self._point.scope)
+                _check_output(path, output, self._buffers, self._collector)
+                self.files[output] = file
+                if self._shapes_known and output in self._buffers:
+                    self._collector.once(
+                        (path, str(file), self._buffers[output]), lambda: self._check_file(file, output)
+                    )
+            return True
+        if is_function(text):
+            with self._collector.at(path):
+                _check_output(path, output, self._buffers, self._collector)
+                function = self.functions[output] = function_of(text, self._folder)
+                mistake = missing_values(function, self._known)
+                if mistake is not None:
+                    self._collector.add(path, mistake)
+            return True
+        return False
+
+    @property
+    def _known(self) -> list[str]:
+        filled_ones = [name for name, buffer in self._buffers.items() if buffer.fill.kind not in ("poison", "pointers")]
+        return [*filled_ones, *self._point.scope]
+
+    def _check_file(self, file: Path, output: str) -> None:
+        from_file(file, self._buffers[output])
 
 
 def _check_condition(
@@ -74,7 +128,7 @@ def _check_condition(
     shapes_known: bool,
 ) -> None:
     """The condition of a part: over the flat index and what a reference reads, in the output's shape."""
-    known = [name for name, buffer in buffers.items() if buffer.fill.kind != "poison"]
+    known = [name for name, buffer in buffers.items() if buffer.fill.kind not in ("poison", "pointers")]
     collector.known(path, collector.expression(path, text), [*known, *point.scope, "i"], {})
     if shapes_known and output in buffers and buffers[output].output:
         index = replace(buffers[output], name="i", dtype="int64", fill=Fill("constant"))
@@ -91,7 +145,7 @@ def _check_counts(
         own = name in model.variants[family].buffers
         path: Path_ = (*(("variants", family) if own else ()), "buffers", name, "unordered", "count")
         counter = buffers.get(buffer.count)
-        if counter is None or not counter.output or np.dtype(counter.dtype).kind not in "iu" or buffer.count == name:
+        if counter is None or not counter.output or kind_of(counter.dtype) not in "iu" or buffer.count == name:
             collector.add(path, f"'{buffer.count}' is not another output of integers")
         elif isinstance(given, dict) and name in given and buffer.count not in given:
             collector.add(path, f"'{buffer.count}' has no reference, which {name} needs: write one under `reference`")
@@ -100,20 +154,30 @@ def _check_counts(
 def _check_expression(
     path: Path_, output: str, text: str, point: Point, buffers: Mapping[str, Buffer], collector: Collector
 ) -> None:
+    _check_output(path, output, buffers, collector)
+    expression = collector.expression(path, text)
+    known = {name for name, buffer in buffers.items() if buffer.fill.kind not in ("poison", "pointers")}
+    known |= set(point.scope)
+    unfilled = {
+        name: f"'{name}' holds nothing before the launch; give it a `fill` to use its first value"
+        for name, buffer in buffers.items()
+        if buffer.fill.kind == "poison"
+    }
+    unfilled |= {
+        name: f"'{name}' holds addresses, which no reference reads"
+        for name, buffer in buffers.items()
+        if buffer.fill.kind == "pointers"
+    }
+    collector.known(path, expression, known, unfilled)
+
+
+def _check_output(path: Path_, output: str, buffers: Mapping[str, Buffer], collector: Collector) -> None:
     outputs = [name for name, buffer in buffers.items() if buffer.output]
     if output not in outputs and not collector.is_dropped(("buffers", output)):
         near = nearest(output, outputs)
         hint = f"; did you mean '{near}'?" if near else f" (outputs: {', '.join(outputs) or 'none'})"
         what = "is not an output" if output in buffers else "is not a buffer"
         collector.add(path, f"'{output}' {what}{hint}; a buffer that the kernel writes says `output: true`", "output")
-    expression = collector.expression(path, text)
-    known = {name for name, buffer in buffers.items() if buffer.fill.kind != "poison"} | set(point.scope)
-    unfilled = {
-        name: f"'{name}' holds nothing before the launch; give it a `fill` to use its first value"
-        for name, buffer in buffers.items()
-        if buffer.fill.kind == "poison"
-    }
-    collector.known(path, expression, known, unfilled)
 
 
 def _check_shapes(

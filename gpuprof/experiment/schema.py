@@ -11,21 +11,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, WithJsonSchema, model_validator
 from pydantic_core import PydanticCustomError
 
+from gpuprof.experiment.element_types import DTYPES
+
 NAME_PATTERN = r"^[A-Za-z_][A-Za-z0-9_]*$"
-DTYPES = (
-    "float16",
-    "float32",
-    "float64",
-    "int8",
-    "int16",
-    "int32",
-    "int64",
-    "uint8",
-    "uint16",
-    "uint32",
-    "uint64",
-    "bool",
-)
 
 
 def describe(value: object) -> str:
@@ -99,7 +87,15 @@ def _columns(value: Any) -> Any:
 
 def _argument(value: Any) -> Any:
     if value is not None and not isinstance(value, (int, float, str)):
-        raise _must_be("a buffer, a size, a parameter, a number, null, or {value: ..., dtype: ...}", value)
+        raise _must_be(
+            "a buffer, a size, a parameter, a number, null, a list of members, or {value: ..., dtype: ...}", value
+        )
+    return value
+
+
+def _members(value: Any) -> Any:
+    if not isinstance(value, (list, dict)) or not value:
+        raise _must_be("a list of members, or a mapping of them by name", value)
     return value
 
 
@@ -122,7 +118,17 @@ def _by_kind(value: Any) -> str:
 
 
 def _dtype(value: Any) -> Any:
-    usual = {"float": "float32", "double": "float64", "half": "float16", "int": "int32", "unsigned": "uint32"}
+    usual = {
+        "float": "float32",
+        "double": "float64",
+        "half": "float16",
+        "int": "int32",
+        "unsigned": "uint32",
+        "bf16": "bfloat16",
+        "float8_e4m3fn": "float8_e4m3",
+        "fp8_e4m3": "float8_e4m3",
+        "fp8_e5m2": "float8_e5m2",
+    }
     if value in DTYPES:
         return value
     near = difflib.get_close_matches(str(value), DTYPES, n=1)
@@ -158,6 +164,7 @@ Shape = Annotated[Any, BeforeValidator(_shape), WithJsonSchema(_or_list(["intege
 Columns = Annotated[Any, BeforeValidator(_columns), WithJsonSchema(_STRINGS_SCHEMA)]
 Words = Annotated[Any, BeforeValidator(_words), WithJsonSchema(_STRINGS_SCHEMA)]
 Dtype = Annotated[Any, BeforeValidator(_dtype), WithJsonSchema({"enum": list(DTYPES)})]
+MembersValue = Annotated[Any, BeforeValidator(_members), WithJsonSchema({"type": ["array", "object"]})]
 Arch = Annotated[Any, BeforeValidator(_arch), WithJsonSchema({"type": ["string", "number"]})]
 Name = Annotated[str, Field(pattern=NAME_PATTERN)]
 Label = Annotated[str, Field(pattern=r"^[^\s/=]([^/=\n]*[^\s/=])?$")]
@@ -178,23 +185,45 @@ class RandomFill(Model):
     seed: Annotated[int, Field(ge=0)] | None = Field(None, description="the seed (default: the buffer's own)")
 
 
+class TensorMapModel(Model):
+    """What a bulk tensor copy (TMA) is told of a buffer, in the order of the buffer's shape: the last is innermost."""
+
+    box: Shape = Field(description="elements that one copy moves, an extent per dimension of the buffer")
+    swizzle: Literal[0, 32, 64, 128] = Field(0, description="bytes of a swizzled row in shared memory; 0: none")
+    steps: Shape | None = Field(None, description="every how many elements one is taken (default: each)")
+    outside: Literal["zero", "nan"] = Field("zero", description="what elements outside the buffer read as")
+
+
 class ArgumentModel(Model):
-    """An argument that says its type (`value`, `dtype`), an address inside a buffer (`buffer`, `offset`), or a struct
-    without content (`zeros`). `null` is a null pointer.
+    """An argument that says its type (`value`, `dtype`), an address inside a buffer (`buffer`, `offset`), a vector or
+    struct by value (`members`; a plain list is the same), or one without content (`zeros`). `null` is a null pointer.
     """
 
     value: Expr = Field(None, description="a number or an expression", validate_default=False)
     dtype: Dtype = Field(None, description="the type of `value`", validate_default=False)
     buffer: str | None = Field(None, description="the buffer whose address is passed")
     offset: Expr = Field(0, description="elements to add to the address")
+    tensor_map: TensorMapModel | None = Field(
+        None, description="pass a CUtensorMap of `buffer` by value, for a `const __grid_constant__ CUtensorMap`"
+    )
     zeros: Annotated[int, Field(ge=1, le=4096)] | None = Field(
         None, description="a struct of this number of bytes, all zero; an empty struct has 1"
     )
 
+    members: MembersValue = Field(
+        None,
+        description="a struct's members: a list in their order, or a mapping by name; structs and arrays inside are "
+        "lists or mappings again, pointers are buffers or null",
+        validate_default=False,
+    )
+
     @model_validator(mode="after")
     def _one_kind(self) -> ArgumentModel:
-        if sum(given is not None for given in (self.value, self.buffer, self.zeros)) != 1:
-            raise PydanticCustomError("expected", "expected one of `value` (with `dtype`), `buffer` and `zeros`")
+        if sum(given is not None for given in (self.value, self.buffer, self.zeros, self.members)) != 1:
+            message = "expected one of `value` (with `dtype`), `buffer`, `members` and `zeros`"
+            raise PydanticCustomError("expected", message)
+        if self.tensor_map is not None and self.buffer is None:
+            raise PydanticCustomError("expected", "expected a `buffer` beside `tensor_map`")
         if self.value is not None and self.dtype is None:
             raise PydanticCustomError("expected", "expected a `dtype` beside `value`")
         return self
@@ -206,10 +235,47 @@ _PlainArgument = Annotated[
 ]
 _PlainFill = Annotated[Any, BeforeValidator(_fill), _PLAIN_SCHEMA]
 _MAPPING_OR_PLAIN = Discriminator(lambda value: "mapping" if isinstance(value, dict) else "plain")
+_ListedMembers = Annotated[Any, BeforeValidator(_members), WithJsonSchema({"type": "array"})]
 Argument = Annotated[
-    Annotated[ArgumentModel, Tag("mapping")] | Annotated[_PlainArgument, Tag("plain")], _MAPPING_OR_PLAIN
+    Annotated[ArgumentModel, Tag("mapping")]
+    | Annotated[_ListedMembers, Tag("list")]
+    | Annotated[_PlainArgument, Tag("plain")],
+    Discriminator(_by_kind),
 ]
-FillValue = Annotated[Annotated[RandomFill, Tag("mapping")] | Annotated[_PlainFill, Tag("plain")], _MAPPING_OR_PLAIN]
+
+
+class PointerFill(Model):
+    """The address of a buffer, in a buffer of `pointer`: as the whole fill, `offset` may read the flat index `i`."""
+
+    buffer: str = Field(description="the buffer that is pointed to")
+    offset: Expr = Field(0, description="elements to add to the address")
+
+
+def _fill_item(value: Any) -> Any:
+    if isinstance(value, bool) or (value is not None and not isinstance(value, (int, float, str))):
+        raise _must_be("a number, an expression, or of pointers a buffer, null or {buffer: ..., offset: ...}", value)
+    return value
+
+
+_PlainFillItem = Annotated[
+    Any, BeforeValidator(_fill_item), WithJsonSchema({"type": ["string", "integer", "number", "null"]})
+]
+_FillItem = Annotated[
+    Annotated[PointerFill, Tag("mapping")] | Annotated[_PlainFillItem, Tag("plain")], _MAPPING_OR_PLAIN
+]
+
+
+def _fill_kind(value: Any) -> str:
+    return "pointer" if isinstance(value, dict) and "buffer" in value else _by_kind(value)
+
+
+FillValue = Annotated[
+    Annotated[RandomFill, Tag("mapping")]
+    | Annotated[PointerFill, Tag("pointer")]
+    | Annotated[list[_FillItem], Tag("list")]
+    | Annotated[_PlainFill, Tag("plain")],
+    Discriminator(_fill_kind),
+]
 
 
 class UnorderedModel(Model):
@@ -233,11 +299,12 @@ UnorderedValue = Annotated[
 class BufferModel(Model):
     """One array in device memory."""
 
-    dtype: Dtype = Field(description="the element type, by its numpy name")
+    dtype: Dtype = Field(description="the element type: float32, int32, bfloat16, complex64, int4 ...")
     shape: Shape = Field(description="the extents, expressions over sizes and parameters; the last varies fastest")
     fill: FillValue | None = Field(
         None,
-        description="an expression in the flat index `i`, a number, `random`, `{random: ...}` or a .npy file",
+        description="an expression in the flat index `i`, a number, a list of every element, `random`, "
+        "`{random: ...}`, a .npy file, or of a `pointer` the buffers that it points to",
         validate_default=False,
     )
     output: bool = Field(False, description="the kernel writes it, and it is checked; without `fill` it is poisoned")
@@ -252,10 +319,11 @@ class BufferModel(Model):
 class SymbolModel(Model):
     """What a `__constant__` or `__device__` variable of the source holds before each checked pass."""
 
-    dtype: Dtype = Field(description="the element type, by its numpy name")
+    dtype: Dtype = Field(description="the element type: float32, int32, bfloat16, complex64, int4 ...")
     shape: Shape = Field(description="the extents, expressions over sizes and parameters; the size is the variable's")
     fill: FillValue = Field(
-        description="an expression in the flat index `i`, a number, `random`, `{random: ...}` or a .npy file"
+        description="an expression in the flat index `i`, a number, a list of every element, `random`, "
+        "`{random: ...}` or a .npy file"
     )
 
 
@@ -364,6 +432,18 @@ class SuppressionModel(Model):
     why: str = Field("", description="why it may stay")
 
 
+class SearchModel(Model):
+    """What `gpuprof tune` does where its flags do not say otherwise."""
+
+    strategy: str | None = Field(None, description="how points are chosen: `forest`, `random`, `exhaustive` ...")
+    trials: Annotated[int, Field(ge=1)] | None = Field(None, description="points to try at most")
+    minutes: Annotated[float, Field(gt=0, strict=False)] | None = Field(None, description="minutes to search at most")
+    objective: str | None = Field(
+        None, description="what is minimised: `time`, `-gflops`, `energy`, a counted value, or an expression of values"
+    )
+    seed: Annotated[int, Field(ge=0)] = Field(0, description="of the strategy's random choices")
+
+
 class ExperimentModel(Model):
     """An experiment of gpuprof: buffers, sizes, a reference and variants."""
 
@@ -395,6 +475,7 @@ class ExperimentModel(Model):
         [], description="columns of the table: names of values; `+NAME` and `-NAME` change the usual ones"
     )
     known_races: list[list[int]] = Field([], description="as `race` of `expect`: pairs of lines", exclude=True)
+    search: SearchModel | None = Field(None, description="defaults of `gpuprof tune`")
     suppress: list[SuppressionModel] = Field([], description="findings of `gpuprof sanitize` that are known")
 
     @model_validator(mode="before")
@@ -407,7 +488,7 @@ class ExperimentModel(Model):
         races = expect["race"]
         if not isinstance(races, list) or not races:
             return data
-        pairs = races if all(isinstance(each, list) for each in races) else [races]
+        pairs = races if all(isinstance(race, list) for race in races) else [races]
         rest = {key: value for key, value in expect.items() if key != "race"}
         return {**data, "expect": rest or [], "known_races": pairs}
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from gpuprof.errors import ExpressionError, ShapeError
+from gpuprof.experiment.element_types import kind_of
 from gpuprof.experiment.expressions import Evaluator, parse
 from gpuprof.experiment.functions import FUNCTIONS
 from gpuprof.experiment.model import Buffer
@@ -22,8 +23,8 @@ def check_shapes(output: Buffer, text: str, buffers: Mapping[str, Buffer], scope
     expression = parse(text)
     ones: dict[str, Value] = {}
     for name in expression.names & buffers.keys():
-        kind = np.dtype(buffers[name].dtype).kind
-        ones[name] = _constant(np.ones((), {"f": float, "b": bool}.get(kind, int)), buffers[name].shape)
+        kind = kind_of(buffers[name].dtype)
+        ones[name] = _constant(np.ones((), {"f": float, "b": bool, "c": complex}.get(kind, int)), buffers[name].shape)
     try:
         value = expression.run(ShapeEvaluator({**scope, **ones}, FUNCTIONS))
     except ShapeError:

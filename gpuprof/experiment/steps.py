@@ -9,14 +9,13 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from gpuprof.errors import UnreadableFileError, UsageError
 from gpuprof.experiment import limits
 from gpuprof.experiment.arguments import scalar_argument
 from gpuprof.experiment.bundled import find_source
-from gpuprof.experiment.collect import Collector, Skip
+from gpuprof.experiment.collect import BRACES, Collector, Skip, filled, number_text
 from gpuprof.experiment.document import Path_
+from gpuprof.experiment.element_types import SCALARS, nbytes_of
 from gpuprof.experiment.expressions import nearest
 from gpuprof.experiment.model import (
     Argument,
@@ -25,18 +24,25 @@ from gpuprof.experiment.model import (
     FillStep,
     HostStep,
     KernelStep,
+    MembersArgument,
+    MemberValue,
+    NamedMembers,
     NullArgument,
+    ScalarArgument,
     Step,
+    TensorMapArgument,
     ZeroArgument,
 )
 from gpuprof.experiment.operators import Value
 from gpuprof.experiment.points import Point
-from gpuprof.experiment.schema import ArgumentModel, StepModel
+from gpuprof.experiment.schema import ArgumentModel, StepModel, TensorMapModel, describe
 from gpuprof.isa.machine import Dim3
+from gpuprof.isa.tensor_map import TensorMap, mistakes_of
 
 #: What expressions call the number of a repetition, and steps of one variant at most.
 DEFAULT_INDEX = "iteration"
 MAX_STEPS = 10_000
+MAX_MEMBER_DEPTH = 16  #: structs in one another
 _COMMON = {"name", "timed", "once", "repeat", "index"}
 #: kind of step -> keys that it needs, keys that it may have besides
 _KINDS: dict[str, tuple[tuple[str, ...], set[str]]] = {
@@ -44,7 +50,6 @@ _KINDS: dict[str, tuple[tuple[str, ...], set[str]]] = {
     "host": (("source",), {"libraries", "args"}),
     "fill": ((), {"byte"}),
 }
-_BRACES = re.compile(r"\{([^{}]*)\}")
 _NAME = re.compile(r"[A-Za-z_]\w*")
 
 
@@ -204,11 +209,7 @@ class StepBuilder:
 
     def _text(self, path: Path_, text: str) -> str:
         """The text with every ``{expression}`` replaced by its value."""
-
-        def value(match: re.Match[str]) -> str:
-            return number_text(self.collector.evaluate(path, match[1], self.point.scope, self.hints))
-
-        return _BRACES.sub(value, text)
+        return filled(self.collector, path, text, self.point.scope, self.hints)
 
     def texts(self, path: Path_, texts: list[str]) -> tuple[str, ...]:
         """Flags and the like, with their ``{NAME}`` replaced."""
@@ -222,7 +223,7 @@ class StepBuilder:
         A parameter that appears as ``{NAME}`` in ``kernel`` is usually a template parameter of that very name in the
         source, which a macro would turn into ``template <int 16>``.
         """
-        in_template = set(_NAME.findall(" ".join(_BRACES.findall(function))))
+        in_template = set(_NAME.findall(" ".join(BRACES.findall(function))))
         return {name: number_text(value) for name, value in self.point.parameters.items() if name not in in_template}
 
     def _launch(self, path: Path_, step: StepModel) -> tuple[Dim3, Dim3, int]:
@@ -285,6 +286,8 @@ class StepBuilder:
     def _argument(self, path: Path_, argument: Any) -> Argument:
         if isinstance(argument, ArgumentModel):
             return self._explicit(path, argument)
+        if isinstance(argument, list):
+            return MembersArgument(self._member(path, argument))
         if argument is None:
             return NullArgument()
         if isinstance(argument, str) and argument in self.buffers:
@@ -295,6 +298,42 @@ class StepBuilder:
         if _NAME.fullmatch(argument) and argument not in self.point.scope:
             self._unknown_argument(path, argument)
         return scalar_argument(self.collector.number(path, argument, self.point.scope, self.hints))
+
+    def _member(self, path: Path_, value: Any, depth: int = 0) -> MemberValue:
+        """A member of a struct, with those in it; raises Skip after reporting a mistake."""
+        if depth > MAX_MEMBER_DEPTH:
+            self.collector.add(path, f"nests more than {MAX_MEMBER_DEPTH} structs")
+            raise Skip
+        if isinstance(value, list):
+            return tuple(self._member((*path, at), each, depth + 1) for at, each in enumerate(value))
+        if isinstance(value, dict) and set(value) in ({"buffer"}, {"buffer", "offset"}, {"value", "dtype"}):
+            return self._typed_member(path, value)
+        if isinstance(value, dict):
+            return NamedMembers(
+                tuple((str(key), self._member((*path, key), each, depth + 1)) for key, each in value.items())
+            )
+        if value is None:
+            return None
+        if isinstance(value, str) and value in self.buffers:
+            self._check_no_symbol(path, value)
+            return BufferArgument(value)
+        if isinstance(value, (bool, int, float)):
+            return value
+        if not isinstance(value, str):
+            self.collector.add(path, f"expected a number, a buffer, null, a list or a mapping, got {describe(value)}")
+            raise Skip
+        if _NAME.fullmatch(value) and value not in self.point.scope:
+            self._unknown_argument(path, value)
+        return self.collector.number(path, value, self.point.scope, self.hints)
+
+    def _typed_member(self, path: Path_, value: dict[str, Any]) -> MemberValue:
+        """``{value:, dtype:}`` or ``{buffer:, offset:}`` inside a struct."""
+        if "dtype" in value and value["dtype"] not in SCALARS:
+            self.collector.add((*path, "dtype"), f"expected one of {', '.join(sorted(SCALARS))}")
+            raise Skip
+        found = self._explicit(path, ArgumentModel.model_construct(**{"offset": 0, **value}))
+        assert isinstance(found, (BufferArgument, ScalarArgument))
+        return found
 
     def _check_no_symbol(self, path: Path_, name: str) -> None:
         if self.buffers[name].symbol:
@@ -315,6 +354,8 @@ class StepBuilder:
         scope = self.point.scope
         if argument.zeros is not None:
             return ZeroArgument(argument.zeros)
+        if argument.members is not None:
+            return MembersArgument(self._member((*path, "members"), argument.members))
         if argument.buffer is None:
             value = self.collector.number((*path, "value"), argument.value, scope, self.hints)
             return scalar_argument(value, argument.dtype)
@@ -327,7 +368,42 @@ class StepBuilder:
             message = f"is {offset}; {buffer.name} has {buffer.elements} elements"
             self.collector.add((*path, "offset"), message)
             raise Skip
-        return BufferArgument(buffer.name, offset * np.dtype(buffer.dtype).itemsize)
+        if argument.tensor_map is not None:
+            return self._tensor_map((*path, "tensor_map"), argument.tensor_map, buffer, offset)
+        return BufferArgument(buffer.name, nbytes_of(buffer.dtype, offset))
+
+    def _tensor_map(self, path: Path_, wanted: TensorMapModel, buffer: Buffer, offset: int) -> TensorMapArgument:
+        """A tensor map of a buffer, or of its part from an element on; raises Skip after reporting a mistake."""
+        scope = self.point.scope
+
+        def extents(key: str, values: Any) -> tuple[int, ...]:
+            found = [
+                self.collector.integer((*path, key, at), each, scope, self.hints) for at, each in enumerate(values)
+            ]
+            return tuple(reversed(found))
+
+        width = nbytes_of(buffer.dtype, 1)
+        strides = [prod(buffer.shape[axis + 1 :]) * width for axis in range(len(buffer.shape) - 1)]
+        row = prod(buffer.shape[1:])
+        if offset % max(1, row):
+            message = f"begins inside a row of {buffer.name}: `offset` must be a multiple of {row:,} elements"
+            self.collector.add(path, message)
+            raise Skip
+        map = TensorMap(
+            buffer.dtype,
+            (*reversed(buffer.shape[1:]), buffer.shape[0] - offset // max(1, row)),
+            tuple(reversed(strides)),
+            extents("box", wanted.box),
+            extents("steps", wanted.steps) if wanted.steps is not None else (),
+            wanted.swizzle,
+            wanted.outside == "nan",
+        )
+        mistakes = mistakes_of(map)
+        for mistake in mistakes:
+            self.collector.add(path, mistake)
+        if mistakes:
+            raise Skip
+        return TensorMapArgument(buffer.name, map, nbytes_of(buffer.dtype, offset))
 
 
 def _given(step: StepModel) -> set[str]:
@@ -339,11 +415,6 @@ def _names(what: str, product: str, extents: Dim3 | None) -> dict[str, Value]:
     if extents is None:
         return {}
     return {**{f"{what}_{axis}": extent for axis, extent in zip("xyz", extents, strict=True)}, product: prod(extents)}
-
-
-def number_text(value: Value) -> str:
-    """A value as it reaches nvcc: an integer, a float as Python prints it, or text."""
-    return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def distinct_names(steps: Sequence[Step]) -> tuple[Step, ...]:

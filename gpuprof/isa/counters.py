@@ -14,12 +14,12 @@ Number = int | float
 class InstructionCounters:
     """One instruction of one step; ``counters`` by Nsight Compute's metric names."""
 
-    address: int
-    text: str
+    address: int  #: in bytes, from the beginning of the kernel
+    text: str  #: as nvdisasm prints it
     file: str = ""  #: empty where the compiler gave no line
-    line: int | None = None
-    counters: Mapping[str, Number] = field(default_factory=dict)
-    step: str = ""
+    line: int | None = None  #: in ``file``, from 1
+    counters: Mapping[str, Number] = field(default_factory=dict)  #: by Nsight Compute's metric names
+    step: str = ""  #: the step that launched it, where there are several
 
     @property
     def executed(self) -> Number:

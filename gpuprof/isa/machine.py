@@ -9,6 +9,7 @@ from __future__ import annotations
 #: Extents of a block or grid, x first.
 Dim3 = tuple[int, int, int]
 
+SUBPARTITIONS = 4  #: schedulers of an SM since Volta
 WARP_LANES = 32
 INSTRUCTION_BYTES = 16
 #: A sector is the unit of a request to L2, a line (a tag) the unit of the L1 cache.

@@ -22,6 +22,8 @@ SCALARS = {
     "double": "float64",
     "__half": "float16",
     "__nv_bfloat16": "bfloat16",
+    "__nv_fp8_e4m3": "float8_e4m3",
+    "__nv_fp8_e5m2": "float8_e5m2",
 }
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from gpuprof.errors import BuildError, GpuprofError
 from gpuprof.experiment.model import HostStep, KernelStep, Variant
-from gpuprof.profile.built_variant import BuiltVariant, build_request
+from gpuprof.isa.parameter_layout import Layout
+from gpuprof.profile.built_variant import BuiltVariant, build_request, layouts_for
 from gpuprof.toolchain.build import Builder
 from gpuprof.toolchain.model import Build, BuildRequest
 
@@ -40,7 +41,12 @@ class _Pending:
     missing: set[str]
     builds: dict[str, Build] = field(default_factory=dict)
     libraries: dict[str, Path] = field(default_factory=dict)
+    layouts: dict[str, tuple[Layout | None, ...]] = field(default_factory=dict)
     done: bool = False
+
+    def kernel_step(self, name: str) -> KernelStep:
+        """The kernel step of that name."""
+        return next(step for step in self.variant.steps if isinstance(step, KernelStep) and step.name == name)
 
 
 class BuildStage:
@@ -116,7 +122,14 @@ class BuildStage:
         if self._stopped.is_set():
             raise StoppedError
         label, step = self._owners[id(request)]
-        self._settle(self._pending[label], step, outcome)
+        pending = self._pending[label]
+        if isinstance(outcome, Build):
+            try:
+                layouts = layouts_for(self._builder, pending.kernel_step(step), outcome)
+                pending.layouts[step] = layouts
+            except BuildError as error:
+                outcome = error
+        self._settle(pending, step, outcome)
 
     def _build_library(self, pending: _Pending, step: HostStep) -> None:
         from gpuprof.toolchain.hostlib import build_shared_library
@@ -167,4 +180,5 @@ def _pending(variant: Variant) -> _Pending:
 
 def _built(pending: _Pending) -> BuiltVariant:
     builds: Mapping[str, Build] = dict(pending.builds)
-    return BuiltVariant(pending.variant, builds, dict(pending.libraries))
+    layouts = {name: found for name, found in pending.layouts.items() if found}
+    return BuiltVariant(pending.variant, builds, dict(pending.libraries), layouts)

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-import numpy as np
-
 from gpuprof.arch.launch_limits import KernelResources, launch_problem
-from gpuprof.device.jobs import BufferReference, BufferSpec, Call, FillCall, HostCall, HostScalar, Job, KernelCall
-from gpuprof.errors import ArgumentMismatchError
+from gpuprof.device.jobs import (
+    BufferReference,
+    BufferSpec,
+    Call,
+    FillCall,
+    HostCall,
+    HostScalar,
+    Job,
+    KernelArgument,
+    KernelCall,
+    PackedArgument,
+    TensorReference,
+)
+from gpuprof.errors import ArgumentMismatchError, ExpressionError
 from gpuprof.experiment.arguments import argument_bytes, check_arguments, fitted, pack_scalar
 from gpuprof.experiment.model import (
     Argument,
@@ -19,13 +29,20 @@ from gpuprof.experiment.model import (
     FillStep,
     HostStep,
     KernelStep,
+    MembersArgument,
     NullArgument,
     ScalarArgument,
+    StructArgument,
+    TensorMapArgument,
     Variant,
 )
-from gpuprof.profile.shared_arrays import input_key
+from gpuprof.experiment.struct_arguments import fixed_type_mistake, natural_layout, pack
+from gpuprof.isa.parameter_layout import Layout
+from gpuprof.profile.shared_arrays import input_key, outside_state
+from gpuprof.toolchain.build import Builder
 from gpuprof.toolchain.device_variables import device_variables, find_variable
 from gpuprof.toolchain.model import Build, BuildRequest, Resources
+from gpuprof.toolchain.parameter_layouts import layouts_of
 from gpuprof.toolchain.parameter_types import parameter_types
 from gpuprof.toolchain.prelude import has_device_variables
 
@@ -35,10 +52,10 @@ def build_request(variant: Variant, step: KernelStep, arch: str, folder: Path | 
 
     Kernels of one source that share ``__device__`` variables come in one module, as in a program that is linked once.
     """
-    mates = [each for each in variant.steps if isinstance(each, KernelStep) and each.source == step.source]
-    kernels = tuple(sorted({each.kernel for each in mates}))
+    mates = [mate for mate in variant.steps if isinstance(mate, KernelStep) and mate.source == step.source]
+    kernels = tuple(sorted({mate.kernel for mate in mates}))
     together = len(kernels) > 1 and has_device_variables(step.source, variant.include)
-    defines = {name: value for each in mates for name, value in each.defines.items()} if together else step.defines
+    defines = {name: value for mate in mates for name, value in mate.defines.items()} if together else step.defines
     return BuildRequest(
         source=step.source,
         kernel=step.kernel,
@@ -58,6 +75,7 @@ class BuiltVariant:
     variant: Variant
     builds: Mapping[str, Build]  #: kernel step name -> build
     libraries: Mapping[str, Path]  #: host step name -> shared library
+    layouts: Mapping[str, tuple[Layout | None, ...]] = field(default_factory=dict)  #: kernel step name -> of structs
 
     @property
     def main(self) -> Build | None:
@@ -87,9 +105,11 @@ class BuiltVariant:
             found = [find_variable(build.cubin, name) for build in self.builds.values()]
             sizes = {variable.nbytes for variable in found if variable is not None}
             buffer = self.variant.buffers[name]
-            given = buffer.elements * np.dtype(buffer.dtype).itemsize
+            given = buffer.nbytes
             if not sizes:
-                known = sorted({each.name for build in self.builds.values() for each in device_variables(build.cubin)})
+                known = sorted(
+                    {variable.name for build in self.builds.values() for variable in device_variables(build.cubin)}
+                )
                 has = f"it has {', '.join(known)}" if known else "it has none"
                 mistakes.append(f"symbols.{name}: the compiled code has no variable {name} ({has})")
             elif sizes != {given}:
@@ -109,7 +129,8 @@ class BuiltVariant:
         if len(types) == len(step.args):
             fitting = tuple(fitted(argument, wanted) for argument, wanted in zip(step.args, types, strict=True))
             step = replace(step, args=fitting)
-        mistakes = check_arguments(self.variant, step, build.resources.parameters, types)
+        step, mistakes = self._packed(step, build)
+        mistakes = mistakes or check_arguments(self.variant, step, build.resources.parameters, types)
         if mistakes:
             raise ArgumentMismatchError("; ".join(mistakes))
         return KernelCall(
@@ -123,7 +144,30 @@ class BuiltVariant:
             timed=step.timed,
             once=step.once,
             symbols=self._symbols(build),
+            offsets=tuple(each.offset for each in sorted(build.resources.parameters, key=lambda each: each.ordinal)),
         )
+
+    def _packed(self, step: KernelStep, build: Build) -> tuple[KernelStep, list[str]]:
+        """The step with structs as bytes, and what is wrong with them."""
+        if not any(isinstance(argument, MembersArgument) for argument in step.args):
+            return step, []
+        parameters = sorted(build.resources.parameters, key=lambda each: each.ordinal)
+        if len(parameters) != len(step.args):
+            return step, []  # ``check_arguments`` says so
+        layouts = self.layouts.get(step.name, (None,) * len(parameters))
+        packed: list[Argument] = []
+        mistakes = []
+        for position, (argument, parameter) in enumerate(zip(step.args, parameters, strict=True)):
+            if isinstance(argument, MembersArgument):
+                layout = layouts[position] or natural_layout(argument.members)
+                try:
+                    if layout is None:
+                        raise ExpressionError(fixed_type_mistake(parameter.size))
+                    argument = pack(argument, layout)
+                except ExpressionError as error:
+                    mistakes.append(f"{step.kernel}: argument {position}: {error}")
+            packed.append(argument)
+        return replace(step, args=tuple(packed)), mistakes
 
     def launch_problem(self, arch: str | None) -> str | None:
         """Why the hardware refuses one of the launches; None where it takes them all.
@@ -155,9 +199,22 @@ def limits_of(resources: Resources) -> KernelResources:
     )
 
 
-def _kernel_argument(argument: Argument) -> BufferReference | bytes:
+def layouts_for(builder: Builder, step: KernelStep, build: Build) -> tuple[Layout | None, ...]:
+    """The layouts of a step's structs; empty where it passes none. Raises BuildError."""
+    wanted = [at for at, argument in enumerate(step.args) if isinstance(argument, MembersArgument)]
+    return layouts_of(builder, build, wanted) if wanted and len(step.args) == len(build.resources.parameters) else ()
+
+
+def _kernel_argument(argument: Argument) -> KernelArgument:
     if isinstance(argument, BufferArgument):
         return BufferReference(argument.buffer, argument.offset_bytes)
+    if isinstance(argument, TensorMapArgument):
+        return TensorReference(BufferReference(argument.buffer, argument.offset_bytes), argument.map)
+    if isinstance(argument, StructArgument):
+        pointers = tuple(
+            (offset, BufferReference(target.buffer, target.offset_bytes)) for offset, target in argument.pointers
+        )
+        return PackedArgument(argument.data, pointers)
     return pack_scalar(argument) if isinstance(argument, ScalarArgument) else bytes(argument_bytes(argument))
 
 
@@ -168,7 +225,7 @@ def _host_argument(argument: Argument) -> BufferReference | HostScalar:
         return HostScalar(argument.value, argument.dtype)
     if isinstance(argument, NullArgument):
         return HostScalar(0, "uint64")
-    raise ArgumentMismatchError("a host function takes no struct: `zeros` is for kernels")
+    raise ArgumentMismatchError("a host function takes no struct by value: members, maps and `zeros` are for kernels")
 
 
 def fingerprint(built: BuiltVariant, device_key: str, settings: Sequence[object]) -> str:
@@ -182,6 +239,7 @@ def fingerprint(built: BuiltVariant, device_key: str, settings: Sequence[object]
     parts += [
         sorted(variant.reference.expressions.items()),
         sorted(variant.reference.where.items()),
+        *outside_state(variant),
         variant.reference.variant,
         variant.tolerance,
     ]

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from gpuprof.errors import StoreError
-from gpuprof.results.history import History
-from gpuprof.results.journal import RowJournal, is_abandoned, journal_beside, read_run_and_journal
+from gpuprof.results.journal import RowJournal, journal_beside, read_run_and_journal
 from gpuprof.results.json import RunEncoder, write_whole
 from gpuprof.results.model import Result, Run, Status
 
@@ -21,14 +18,6 @@ WRITE_INTERVAL = 0.5
 WRITE_SHARE = 0.05
 #: Rows that are an answer; the others are tried again.
 _FINAL = frozenset(Status) - {Status.SKIPPED}
-
-
-def journal_path(config: Path) -> Path:
-    """Where the latest run of a YAML file is kept when no ``--json`` names a file."""
-    from platformdirs import user_data_path
-
-    key = hashlib.sha256(str(config.resolve()).encode("utf-8", "surrogateescape")).hexdigest()[:24]
-    return user_data_path("gpuprof") / "runs" / f"{config.stem}-{key}.json"
 
 
 class Checkpoint:
@@ -100,23 +89,6 @@ def earlier_results(paths: tuple[Path, ...]) -> Mapping[str, Result]:
             run = read_run_and_journal(path)
             return {result.variant: result for result in run.results if result.status in _FINAL}
     raise StoreError(f"--resume: there is no earlier run of this experiment (looked at {', '.join(map(str, paths))})")
-
-
-def store_killed_run(config: Path, history: History) -> str | None:
-    """Keep what a killed run of ``config`` left in its journal in the history; returns its identifier, if any.
-
-    The identifier follows from the run, so that a second call changes nothing.
-    """
-    path = journal_path(config)
-    journal = journal_beside(path)
-    if not journal.exists() or not is_abandoned(journal):
-        return None
-    run = read_run_and_journal(path)
-    if run.complete or not run.results:
-        return None
-    identifier = hashlib.sha256(f"{run.config}|{run.started}".encode("utf-8", "surrogateescape")).hexdigest()[:8]
-    note = "The run was killed before its end; these rows were final."
-    return history.store(replace(run, identifier=identifier, notes=(*run.notes, note)))
 
 
 def still_holds(result: Result | None, fingerprint: str) -> bool:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gpuprof.errors import GpuprofError
+from gpuprof.isa.listing import FindingFacts, Listing
 from gpuprof.results.model import OccupancyFacts, SassFacts
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from gpuprof.toolchain.tools import Toolchain
 
 #: Change it when ``SassFacts`` or what fills it changes: older entries are then made anew.
-FACTS_FORMAT = 7
+FACTS_FORMAT = 9
 _CACHE_KIND = "facts"
 
 
@@ -35,6 +36,7 @@ class CodeFacts:
     code_sha256: str
     sass: SassFacts | None
     why_no_sass: str = ""
+    listing: Listing | None = None
     zero_constants: tuple[str, ...] = ()  #: ``__constant__`` variables that it reads and whose first value is 0
 
 
@@ -94,9 +96,12 @@ def _analyse(place: CodePlace, digest: str, code: Disassembly, cubin: CubinFacts
     function = code.functions.get(place.symbol)
     if function is None:
         return CodeFacts(digest, None, f"nvdisasm prints no code for {place.demangled}")
+    from gpuprof.sass.code_listing import listing_of
+
     try:
-        facts = sass_facts(function, code.arch, cubin.kernels.get(place.symbol), place.block)
-        return CodeFacts(digest, facts, zero_constants=zero_constants(function, cubin))
+        analysis = _analysed(function, code.arch, cubin.kernels.get(place.symbol), place.block)
+        listing = listing_of(analysis, place.demangled)
+        return CodeFacts(digest, facts_of(analysis), listing=listing, zero_constants=zero_constants(function, cubin))
     except Exception as error:  # nor one in the analysis
         return CodeFacts(digest, None, _why(error))
 
@@ -128,11 +133,16 @@ def sass_facts(
     function: Function, arch: str, resources: Resources | None, block: tuple[int, int, int] | None = None
 ) -> SassFacts:
     """Counted facts of a kernel, with the names of parameters that ``gpuprof sass`` gives it."""
+    return facts_of(_analysed(function, arch, resources, block))
+
+
+def _analysed(
+    function: Function, arch: str, resources: Resources | None, block: tuple[int, int, int] | None
+) -> Analysis:
     from gpuprof.sass.analysis import analyse
 
     parameters = resources.parameters if resources is not None else ()
-    named = [(each.offset, each.size) for each in parameters]
-    return facts_of(analyse(function, arch, parameters=named, block=block))
+    return analyse(function, arch, parameters=[(each.offset, each.size) for each in parameters], block=block)
 
 
 def facts_of(analysis: Analysis) -> SassFacts:
@@ -176,7 +186,23 @@ def _decode(stored: bytes) -> CodeFacts:
         data["code_sha256"],
         SassFacts(**{**sass, "loops": tuple(sass["loops"])}),
         data["why_no_sass"],
+        _listing(data["listing"]),
         tuple(data["zero_constants"]),
+    )
+
+
+def _listing(data: Mapping[str, Any] | None) -> Listing | None:
+    """What ``asdict`` made of it and JSON kept."""
+    if data is None:
+        return None
+    return Listing(
+        **{
+            **data,
+            "instructions": tuple(data["instructions"]),
+            "files": tuple(data["files"]),
+            "loops": tuple(tuple(loop) for loop in data["loops"]),
+            "findings": tuple(FindingFacts(**finding) for finding in data["findings"]),
+        }
     )
 
 

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from gpuprof.device.base import DeviceDescription
-from gpuprof.device.session import POISONS
+from gpuprof.device.session import POISON_BYTES
 from gpuprof.errors import GpuprofError, LaunchTimeoutError
 from gpuprof.experiment.model import BufferArgument, FillStep, Variant
 from gpuprof.profile.interleaved_timing import TimingPool, Track
-from gpuprof.profile.messages import Check, Checked, Load
+from gpuprof.profile.messages import Check, Checked, Load, Predict, Predicted
 from gpuprof.profile.options import RunOptions
 from gpuprof.profile.shared_arrays import SharedData, seed_offsets
 from gpuprof.profile.statistics import Ratio
@@ -39,6 +39,7 @@ class Outcome:
     track: Track | None = None
     ratio: Ratio | None = None
     device: str = ""
+    predicted: Predicted | None = None
 
 
 @dataclass(frozen=True)
@@ -198,7 +199,7 @@ class Lane:
             references=references if any(references) else (),
             tolerance=variant.tolerance,
             sums=tuple(self._data.sums(variant, seed) for seed in seeds),
-            poison=POISONS[0],
+            poison=POISON_BYTES[0],
             why_not_compared="" if any(references) else self._why_not_compared(ready),
             save=self._save_folders(ready, len(seeds)),
             unreferenced=_unreferenced(variant, references[0]),
@@ -275,7 +276,17 @@ class Lane:
         verification, counters = checked.answer.verification, checked.answer.counters
         device = self._supervisor.device
         steps = checked.answer.step_counters
-        self._emit(Outcome(label, status, reason, verification, counters, steps, track, ratio, device))
+        predicted = self._predicted(checked)
+        self._emit(Outcome(label, status, reason, verification, counters, steps, track, ratio, device, predicted))
+
+    def _predicted(self, checked: _Checked) -> Predicted | None:
+        """The variant's modelled time, where it is asked for."""
+        if self._options.predict is None:
+            return None
+        try:
+            return self._supervisor.predict(Predict(checked.request.jobs[0], self._options.predict))
+        except (GpuprofError, MemoryError) as error:
+            return Predicted(reason=str(error))
 
     def _leaves_no_reference(self, checked: _Checked) -> bool:
         """Are its outputs no reference, since it is wrong itself?"""
@@ -306,7 +317,7 @@ def _unreferenced(variant: Variant, references: Mapping[str, Path]) -> tuple[str
     if not references:
         return ()
     calls = (step for step in variant.steps if not isinstance(step, FillStep))
-    given = {each.buffer for call in calls for each in call.args if isinstance(each, BufferArgument)}
+    given = {argument.buffer for call in calls for argument in call.args if isinstance(argument, BufferArgument)}
     outputs = (name for name, buffer in variant.buffers.items() if buffer.output and name in given)
     return tuple(name for name in outputs if name not in references)
 
@@ -328,7 +339,7 @@ def _with_note(answer: Checked, settled: bool) -> Verification:
 
 def second_pass(request: Check, references: tuple[Mapping[str, Path], ...]) -> Check:
     """The check of a further pass over the first seed, with the other poison; nothing is kept of it."""
-    return replace(request, jobs=request.jobs[:1], references=references, poison=POISONS[1], save=())
+    return replace(request, jobs=request.jobs[:1], references=references, poison=POISON_BYTES[1], save=())
 
 
 def judge(answer: Checked) -> tuple[Status, str | None]:

@@ -18,13 +18,13 @@ from gpuprof.profile.stopping import StoppingRule, stopping_rule
 ROUND_SIZE = 16
 #: A turn of one variant: long enough that asking for it (some 0.1 ms) costs little, short enough to interleave.
 TURN_SECONDS = 0.02
-MOST_SAMPLES_PER_TURN = 50
+MAX_SAMPLES_PER_TURN = 50
 #: A fixed number of samples is spread over at least this many rounds, where it is that large: rounds are the pairs
 #: that a ratio is estimated from.
 ROUNDS = 25
 #: Samples taken below this share of the highest SM clock seen are thrown away (nvbench's default), at most so often.
 THROTTLE_SHARE = 0.75
-MOST_DISCARDED_TURNS = 10
+MAX_DISCARDED_TURNS = 10
 
 
 #: A GPU that idled this long has lowered its clocks; this much work, or a clock that stands still, raises them again.
@@ -32,7 +32,7 @@ IDLE_SECONDS = 0.5
 #: A clock that stands still at this share of the highest one seen has risen already: checks of further variants lie
 #: between two turns as well, and they keep the GPU awake.
 WARM_UP_SECONDS = 0.25
-MOST_WARM_UP_SECONDS = 2.0
+MAX_WARM_UP_SECONDS = 2.0
 RISEN_SHARE = 0.98
 
 
@@ -58,7 +58,7 @@ class Track:
         if not self.samples:
             return 1
         fitting = math.ceil(TURN_SECONDS / max(self.seconds_per_sample, 1e-6))
-        size = max(1, min(MOST_SAMPLES_PER_TURN, fitting))
+        size = max(1, min(MAX_SAMPLES_PER_TURN, fitting))
         wanted = self.rule.wanted
         if wanted is None:
             return size
@@ -162,7 +162,7 @@ class TimingPool:
     def _warm_up(self, track: Track) -> None:
         """Samples that count for nothing, until the clock has risen."""
         started, before = time.perf_counter(), None
-        while (spent := time.perf_counter() - started) < MOST_WARM_UP_SECONDS:
+        while (spent := time.perf_counter() - started) < MAX_WARM_UP_SECONDS:
             ((_, sampled),) = self._ask([(track, 1)])
             clock = sampled.clock_mhz
             if clock == before and (spent > WARM_UP_SECONDS or self._has_risen(clock)):
@@ -182,7 +182,7 @@ class TimingPool:
         track.throttle_reasons.update(sampled.throttle_reasons)
         if sampled.clock_mhz is not None:
             track.clocks_mhz.append(sampled.clock_mhz)
-        if self._was_throttled(sampled) and track.discarded_turns < MOST_DISCARDED_TURNS:
+        if self._was_throttled(sampled) and track.discarded_turns < MAX_DISCARDED_TURNS:
             track.discarded += len(sampled.samples_us)
             track.discarded_turns += 1
             return

@@ -112,8 +112,28 @@ class Drop:
 
 
 @dataclass(frozen=True)
+class Predict:
+    """Model the time of a job on a GPU: a bundled name or a file of constants."""
+
+    job: Job
+    gpu: str
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """Modelled microseconds of a pass with their interval, and what bounds it; ``reason``: why there is none."""
+
+    us: float = 0.0
+    low_us: float = 0.0
+    high_us: float = 0.0
+    kind: str = ""
+    reason: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Done:
     """Done, with nothing to say."""
 
 
-Request = Open | Support | Check | Load | Sample | Drop
+Request = Open | Support | Check | Load | Sample | Predict | Drop

@@ -80,5 +80,7 @@ class RunOptions:
     emulate_limit: int = option(
         EMULATE_LIMIT, "Emulator", "Instruction limit per warp (endless-loop guard).", minimum=1, metavar="N"
     )
+    allow_python: bool = option(False, "Checks", "Call Python functions of `reference:` (runs their code).")
+    predict: str | None = None  #: a GPU whose times are modelled: a bundled name, or a file of constants
     ncu: bool = False
     command: tuple[str, ...] = ()

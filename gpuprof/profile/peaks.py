@@ -15,7 +15,7 @@ from gpuprof.isa.opcodes import Operation, names_where
 from gpuprof.profile.messages import Load, Open, Sample
 from gpuprof.profile.options import GPU_LAUNCH_TIMEOUT
 from gpuprof.profile.supervisor import DeviceSupervisor
-from gpuprof.results.model import Result, SassFacts
+from gpuprof.results.model import PeakFacts, Result, SassFacts
 from gpuprof.toolchain.build import Builder
 from gpuprof.toolchain.model import BuildRequest
 
@@ -50,6 +50,11 @@ class Peaks:
     def dram_gbps(self) -> float:
         """The higher of the two DRAM rates."""
         return max(self.dram_copy_gbps, self.dram_read_gbps)
+
+    @property
+    def facts(self) -> PeakFacts:
+        """What a run keeps of them."""
+        return PeakFacts(self.gpu, self.fp32_gflops, self.tensor_gflops, self.dram_gbps, self.source)
 
 
 def peaks_path(uuid: str) -> Path:
@@ -113,7 +118,7 @@ def percent_of_peak(result: Result, peaks: Peaks) -> Mapping[str, float]:
     """``percent_of_peak_flops`` and ``percent_of_peak_bandwidth`` of a timed row, those that a ceiling exists for."""
     if result.timing is None:
         return {}
-    ceiling = _flop_ceiling(result.sass, peaks)
+    ceiling = flop_ceiling(result.sass, peaks)
     found = {}
     if result.timing.gflops is not None and ceiling is not None:
         found["percent_of_peak_flops"] = 100 * result.timing.gflops / ceiling
@@ -129,7 +134,8 @@ def with_percent(result: Result, peaks: Peaks | None) -> Result:
     return replace(result, modelled={**result.modelled, **percent_of_peak(result, peaks)})
 
 
-def _flop_ceiling(sass: SassFacts | None, peaks: Peaks) -> float | None:
+def flop_ceiling(sass: SassFacts | None, peaks: Peaks) -> float | None:
+    """GFLOP/s that code of this mix can reach; None where no peak is known for it."""
     if sass is None or any(sass.mix.get(name) for name in (*WARPGROUP_OPCODES, *DOUBLE_OPCODES)):
         return None
     return peaks.tensor_gflops if any(sass.mix.get(name) for name in TENSOR_OPCODES) else peaks.fp32_gflops

@@ -18,6 +18,7 @@ from gpuprof.profile.built_variant import BuiltVariant
 from gpuprof.profile.code_facts import CodeFacts, occupancy_facts
 from gpuprof.profile.device_runner import Outcome
 from gpuprof.profile.interleaved_timing import Track
+from gpuprof.profile.modelled_rows import modelled_values
 from gpuprof.profile.options import TimingOptions
 from gpuprof.profile.step_rows import build_facts, steps_of
 from gpuprof.results.model import BuildFacts, Environment, LaunchFacts, Result, Status, StepFacts, Timing
@@ -132,6 +133,8 @@ def executed_result(result: Result, outcome: Outcome, options: TimingOptions, wh
         )
     if outcome.counters is None:
         missing["counters"] = "counters on a GPU need --ncu" if not why_no_time else "it did not run"
+    if outcome.predicted is not None and outcome.predicted.reason:
+        missing["modelled"] = outcome.predicted.reason
     return replace(
         result,
         steps=tuple(replace(step, counters=outcome.step_counters.get(step.name)) for step in result.steps),
@@ -140,6 +143,7 @@ def executed_result(result: Result, outcome: Outcome, options: TimingOptions, wh
         verification=outcome.verification,
         counters=outcome.counters,
         timing=timing,
+        modelled={**result.modelled, **modelled_values(outcome.predicted, result)},
         missing=missing,
         notes=(*result.notes, *(outcome.verification.notes if outcome.verification else ())),
     )
@@ -195,7 +199,7 @@ def environment_of(
         device=kind,
         gpu=gpu.name if gpu else None,
         gpu_uuid=gpu.uuid if gpu else None,
-        gpus=tuple(each.name for each in gpus) if len(gpus) > 1 else (),
+        gpus=tuple(name.name for name in gpus) if len(gpus) > 1 else (),
         compute_capability=f"{gpu.arch[3:-1]}.{gpu.arch[-1]}" if gpu and gpu.arch else None,
         driver=gpu.driver if gpu else None,
         nvcc=versions.get("nvcc"),

@@ -10,9 +10,9 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -22,15 +22,17 @@ from gpuprof.device.process import ChildProcess
 from gpuprof.errors import ArgumentMismatchError, BuildError
 from gpuprof.experiment.model import Experiment, KernelStep, Variant
 from gpuprof.experiment.naming import select_all, without_counterpart
+from gpuprof.isa.listing import Listing
 from gpuprof.profile import result_rows
 from gpuprof.profile.background import in_background
 from gpuprof.profile.building import BuildsEnded, BuildStage, VariantBuilt
 from gpuprof.profile.built_variant import BuiltVariant, fingerprint, same_code_key
-from gpuprof.profile.checkpoint import Checkpoint, earlier_results, journal_path, still_holds
+from gpuprof.profile.checkpoint import Checkpoint, earlier_results, still_holds
 from gpuprof.profile.code_facts import CodeFacts
 from gpuprof.profile.code_reading import CodeRead, CodeReader
 from gpuprof.profile.device_runner import Lane, Outcome
 from gpuprof.profile.interrupts import Interrupts
+from gpuprof.profile.kept_code import with_code_and_sources
 from gpuprof.profile.observer import Observer
 from gpuprof.profile.options import EMULATED_LAUNCH_TIMEOUT, GPU_LAUNCH_TIMEOUT, RunOptions
 from gpuprof.profile.peaks import with_percent
@@ -40,6 +42,7 @@ from gpuprof.profile.shared_arrays import SharedData, shared_bytes
 from gpuprof.profile.supervisor import DeviceSupervisor
 from gpuprof.profile.variant_queue import Board, Ready
 from gpuprof.results.model import ExpectationOutcome, Result, Run, Status
+from gpuprof.results.pending import latest_run_path
 from gpuprof.results.steps import described
 from gpuprof.toolchain.hostlib import is_missing_library
 
@@ -56,6 +59,17 @@ class LaneEnded:
     """A lane has nothing more to do; ``error`` when its device could not be had."""
 
     error: BaseException | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """Says that a run is a part of something larger, which keeps its rows: it writes no file of its own.
+
+    ``earlier`` are rows by label that stand where they still hold; ``data`` is shared by all parts.
+    """
+
+    data: SharedData
+    earlier: Mapping[str, Result] = field(default_factory=dict)
 
 
 Event = VariantBuilt | BuildsEnded | CodeRead | Announced | Outcome | LaneEnded
@@ -75,19 +89,31 @@ def run_experiment(
 
 
 def run_prepared(
-    experiment: Experiment, options: RunOptions, observer: Observer, setup: Setup, worker: ChildProcess | None = None
+    experiment: Experiment,
+    options: RunOptions,
+    observer: Observer,
+    setup: Setup,
+    worker: ChildProcess | None = None,
+    part: Part | None = None,
 ) -> Run:
-    """``run_experiment`` where tools and devices are settled already."""
-    for note in setup.notes:
+    """``run_experiment`` where tools and devices are settled already; ``part`` of a larger run, where given."""
+    for note in setup.notes if part is None else ():
         observer.note(note)
     chosen = with_references(experiment, select_all(experiment.variants, options.variants))
-    data = SharedData(max((shared_bytes(variant) for variant in chosen), default=0) * options.seeds)
+    data = part.data if part is not None else shared_data(chosen, options)
     try:
         uuids = [gpu.uuid for gpu in setup.devices.gpus if gpu.uuid] if options.lock else []
         with GpuLocks(uuids, observer.note), Interrupts() as interrupts:
-            return _Conductor(experiment, chosen, options, observer, setup, data, interrupts, worker).run()
+            return _Conductor(experiment, chosen, options, observer, setup, data, interrupts, worker, part).run()
     finally:
-        data.close()
+        if part is None:
+            data.close()
+
+
+def shared_data(variants: Sequence[Variant], options: RunOptions) -> SharedData:
+    """A place for the arrays of these variants; close it."""
+    expected = max((shared_bytes(variant) for variant in variants), default=0) * options.seeds
+    return SharedData(expected, allow_python=options.allow_python)
 
 
 class _Conductor:
@@ -103,6 +129,7 @@ class _Conductor:
         data: SharedData,
         interrupts: Interrupts,
         worker: ChildProcess | None,
+        part: Part | None,
     ) -> None:
         self._experiment, self._variants, self._options = experiment, variants, options
         self._observer, self._setup, self._data, self._interrupts = observer, setup, data, interrupts
@@ -118,9 +145,13 @@ class _Conductor:
         self._executed: set[str] = set()
         self._unread: dict[str, BuiltVariant] = {}  #: built, with machine code that is still being read
         self._code_keys: dict[str, str | None] = {}
-        self._journal_paths = tuple(p for p in (options.json, journal_path(experiment.path)) if p is not None)
+        self._listings: dict[str, Listing] = {}
+        paths = (options.json, latest_run_path(experiment.path)) if part is None else ()
+        self._journal_paths = tuple(path for path in paths if path is not None)
         self._checkpoint = Checkpoint(self._journal_paths)
-        self._earlier: Mapping[str, Result] = earlier_results(self._journal_paths) if options.resume else {}
+        self._earlier: Mapping[str, Result] = {} if part is None else part.earlier
+        if part is None and options.resume:
+            self._earlier = earlier_results(self._journal_paths)
         self._unsaved = False
         self._built_count = self._kept = 0
         self._clocks: list[float] = []
@@ -164,7 +195,7 @@ class _Conductor:
             self._reader.close()
         self._finish_unread()
         run = self.snapshot(complete=len(self._final) == len(self._variants))
-        run = self._with_own_values(run)
+        run = with_code_and_sources(self._with_own_values(self._with_modelled_ratios(run)), self._listings)
         run = replace(run, expectations=self._expectations(run))
         run = self._watched(run)
         self._checkpoint.write(run)
@@ -316,6 +347,7 @@ class _Conductor:
         built = self._unread.pop(event.label)
         codes = {name: found.code_sha256 for name, found in event.facts.items()}
         self._code_keys[event.label] = same_code_key(built, codes)
+        self._listings.update({found.code_sha256: found.listing for found in event.facts.values() if found.listing})
         step = built.variant.main_step
         self._rows[event.label] = result_rows.with_steps_code(self._rows[event.label], event.facts)
         symbols = frozenset(name for name, buffer in built.variant.buffers.items() if buffer.symbol)
@@ -393,6 +425,22 @@ class _Conductor:
         environment = result_rows.with_clocks(run.environment, before, self._clocks, after, self._throttled)
         shared = sharing_note(before, after)
         return replace(run, environment=environment, notes=(*run.notes, *((shared,) if shared else ())))
+
+    def _with_modelled_ratios(self, run: Run) -> Run:
+        """The run with modelled times set against each other, where there are any."""
+        if self._options.predict is None:
+            return run
+        from gpuprof.arch.gpu_constants import gpu_constants
+        from gpuprof.profile.modelled_rows import origin, with_ratios
+
+        gpu = gpu_constants(self._options.predict)
+        baselines = {v.label: baseline_of(v, self._variants, self._experiment.baseline) for v in self._variants}
+        return replace(
+            run,
+            results=with_ratios(run.results, baselines, gpu),
+            environment=replace(run.environment, modelled_gpu=gpu.name),
+            notes=(*run.notes, origin(gpu)),
+        )
 
     def _with_own_values(self, run: Run) -> Run:
         run = replace(run, columns=self._experiment.columns)

@@ -11,10 +11,10 @@ import numpy as np
 
 from gpuprof.device.emulated import EmulatedDevice
 from gpuprof.device.jobs import FillCall, HostCall, Job, KernelCall
-from gpuprof.device.session import POISONS, Session
+from gpuprof.device.session import POISON_BYTES, Session
 from gpuprof.errors import BuildError, GpuprofError
 from gpuprof.experiment.model import Experiment, KernelStep, Variant
-from gpuprof.profile.built_variant import BuiltVariant, build_request
+from gpuprof.profile.built_variant import BuiltVariant, build_request, layouts_for
 from gpuprof.profile.shared_arrays import SharedData, shared_bytes
 from gpuprof.sanitizer.findings import Finding, Severity, Tool
 from gpuprof.toolchain import find_tools
@@ -25,7 +25,6 @@ from gpuprof.toolchain.names import demangle, signature_free
 if TYPE_CHECKING:
     from gpuprof.emulator.memory.arena import Region
     from gpuprof.sanitizer.launch import LaunchRequest, SanitizerSettings
-    from gpuprof.toolchain.tools import Toolchain
 
 
 @dataclass(frozen=True)
@@ -90,7 +89,7 @@ def sanitize_experiment(
     try:
         for variant in variants:
             started(variant.label)
-            found.append(_sanitize_variant(variant, built.get(variant.label, {}), settings, data, tools))
+            found.append(_sanitize_variant(variant, built.get(variant.label, {}), settings, data, builder))
     finally:
         data.close()
     arch = arch_of(variants[0]) if variants else ""
@@ -99,20 +98,21 @@ def sanitize_experiment(
 
 def known_apart(experiment: Experiment, found: Sequence[SanitizedVariant]) -> tuple[SanitizedVariant, ...]:
     """Findings that the YAML suppresses or expects are apart; an expected race that no variant has is missing."""
-    races = [each for variant in found for each in variant.findings if each.tool is Tool.RACECHECK]
-    missing = tuple(lines for lines in experiment.known_races if not any(each.lines == lines for each in races))
+    races = [finding for variant in found for finding in variant.findings if finding.tool is Tool.RACECHECK]
+    missing = tuple(lines for lines in experiment.known_races if not any(race.lines == lines for race in races))
 
     def is_known(finding: Finding) -> bool:
         expected = finding.tool is Tool.RACECHECK and finding.lines in experiment.known_races
         return expected or any(
-            finding.lines == each.lines and each.kernel in (None, finding.kernel) for each in experiment.suppressions
+            finding.lines == suppression.lines and suppression.kernel in (None, finding.kernel)
+            for suppression in experiment.suppressions
         )
 
     parted = [
         replace(
             variant,
-            findings=tuple(each for each in variant.findings if not is_known(each)),
-            suppressed=tuple(each for each in variant.findings if is_known(each)),
+            findings=tuple(finding for finding in variant.findings if not is_known(finding)),
+            suppressed=tuple(finding for finding in variant.findings if is_known(finding)),
         )
         for variant in found
     ]
@@ -126,18 +126,20 @@ def _sanitize_variant(
     builds: dict[str, Build | BuildError],
     settings: SanitizerSettings,
     data: SharedData,
-    tools: Toolchain,
+    builder: Builder,
 ) -> SanitizedVariant:
     failed = next((build for build in builds.values() if isinstance(build, BuildError)), None)
     if failed is not None:
         return SanitizedVariant(variant.label, error=str(failed))
     if variant.host_only:
         return SanitizedVariant(variant.label, notes=("it calls a host library and needs a GPU: not checked",))
-    session = Session(EmulatedDevice(tools=tools))
+    session = Session(EmulatedDevice(tools=builder.tools))
     try:
         ready = {name: build for name, build in builds.items() if isinstance(build, Build)}
-        job = BuiltVariant(variant, ready, {}).job(data.specs(variant))
-        session.prepare(job, POISONS[0])
+        steps = (step for step in variant.steps if isinstance(step, KernelStep) and step.name in ready)
+        layouts = {step.name: found for step in steps if (found := layouts_for(builder, step, ready[step.name]))}
+        job = BuiltVariant(variant, ready, {}, layouts).job(data.specs(variant))
+        session.prepare(job, POISON_BYTES[0])
         return _sanitize_job(variant, job, session, settings)
     except (GpuprofError, MemoryError) as error:
         return SanitizedVariant(variant.label, error=str(error))
@@ -186,7 +188,7 @@ def _request(session: Session, job: Job, call: KernelCall) -> LaunchRequest:
         found = arena.region_at(place)
         if found is not None:
             regions[spec.name] = found
-    unset = tuple(regions[spec.name] for spec in job.buffers if spec.file is None and spec.name in regions)
+    unset = tuple(regions[spec.name] for spec in job.buffers if not spec.holds_something and spec.name in regions)
     floats = tuple(regions[spec.name] for spec in job.buffers if spec.dtype == "float32" and spec.name in regions)
     return LaunchRequest(image, arena, call.grid, call.block, parameters, call.shared_bytes, unset=unset, floats=floats)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from gpuprof.device.choice import DeviceChoice, choose_arch, choose_devices, resolve_arch
@@ -30,7 +30,7 @@ from gpuprof.toolchain.tools import Toolchain
 #: Of a sweep with many wrong points, this number is named.
 SHOWN_MISTAKES = 8
 #: Emulators at once: each holds its own copy of the buffers.
-MOST_EMULATORS = 4
+MAX_EMULATORS = 4
 
 
 def cores() -> int:
@@ -89,7 +89,7 @@ class Setup:
         """
         if self.devices.kind != "emulated":
             return self.devices.names if variants else ()
-        return self.devices.names * min(variants, cores(), MOST_EMULATORS)
+        return self.devices.names * min(variants, cores(), MAX_EMULATORS)
 
     def build_support(self) -> Path | None:
         """The cubin of ``support.cu`` where a GPU needs it; raises BuildError."""
@@ -125,6 +125,7 @@ def prepare_run(experiment: Experiment, options: RunOptions) -> Setup:
         name: choose_arch(resolve_arch(name, devices.gpus), devices.gpus).arch for name in sorted(own)
     }
     chosen = with_references(experiment, select_all(experiment.variants, options.variants))
+    check_python(chosen, options.allow_python)
     check_launches((variant, archs.get(variant.arch, arch.arch)) for variant in chosen)
     tools = find_tools(options.cuda_home)
     builder = Builder(tools, jobs=options.jobs, timeout=options.build_timeout, ccbin=options.ccbin)
@@ -145,13 +146,25 @@ def prepare_run(experiment: Experiment, options: RunOptions) -> Setup:
         devices=devices,
         default_arch=arch.arch,
         explicit_arch=options.arch,
-        environment=environment_of(tools, devices.kind, devices.gpus, options.command),
+        environment=replace(
+            environment_of(tools, devices.kind, devices.gpus, options.command), peaks=peaks.facts if peaks else None
+        ),
         notes=notes,
         support_arch=gpu.arch if gpu else None,
         monitor=monitor,
         before=monitor.read() if monitor else GpuState(),
         peaks=peaks,
     )
+
+
+def check_python(variants: Iterable[Variant], allowed: bool) -> None:
+    """Raise UsageError for references that are Python functions, unless they are allowed."""
+    from gpuprof.profile.python_reference import refusal
+
+    for variant in variants:
+        for output, function in variant.reference.python.items():
+            if not allowed:
+                raise UsageError(refusal(function, output))
 
 
 def check_launches(variants: Iterable[tuple[Variant, str]]) -> None:

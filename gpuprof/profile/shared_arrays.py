@@ -14,8 +14,18 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.device.jobs import BufferSpec
-from gpuprof.errors import DeviceMemoryError, StoreError
+from gpuprof.device.jobs import BufferReference, BufferSpec
+from gpuprof.errors import DeviceMemoryError, StoreError, UsageError
+from gpuprof.experiment.element_types import (
+    as_numbers,
+    bits_of,
+    is_special,
+    kind_of,
+    storage_dtype,
+    storage_shape,
+    to_storage,
+    value_dtype,
+)
 from gpuprof.experiment.model import Buffer, Variant
 from gpuprof.profile.verification.cache import WRITTEN_SUFFIX
 from gpuprof.profile.verification.precision import BITS
@@ -29,15 +39,19 @@ if TYPE_CHECKING:
 #: Memory-backed where there is one, so that a gigabyte of inputs costs no disk.
 _MEMORY_FOLDER = Path("/dev/shm")
 #: A folder in memory is used when this many times the experiment's bytes are free there.
-_ROOM = 4
+_FREE_FACTOR = 4
 _PREFIX = "gpuprof-run-"
 _LOCK = "owner.lock"
 
 
 class SharedData:
-    """A folder of arrays by content key; thread-safe; ``close`` removes it."""
+    """A folder of arrays by content key, as they are in device memory; thread-safe; ``close`` removes it.
 
-    def __init__(self, expected_bytes: int = 0) -> None:
+    ``allow_python``: functions of the user's may be called for references.
+    """
+
+    def __init__(self, expected_bytes: int = 0, *, allow_python: bool = False) -> None:
+        self._allow_python = allow_python
         parent = _parent_folder(expected_bytes)
         _remove_abandoned(parent)
         self.folder, self._lock_file = _make_owned_folder(parent)
@@ -54,7 +68,9 @@ class SharedData:
         path = self.folder / f"{input_key(buffer, offset)}.npy"
         with self._lock(path.stem):
             if not path.exists():
-                _save_pieces(path, np.dtype(buffer.dtype), buffer.shape, pieces(buffer, seed_offset=seed_offset))
+                found = (to_storage(piece, buffer.dtype) for piece in pieces(buffer, seed_offset=seed_offset))
+                shape = storage_shape(buffer.dtype, buffer.shape)
+                _save_pieces(path, storage_dtype(buffer.dtype), shape, found)
         return path
 
     def specs(self, variant: Variant, seed_offset: int = 0) -> tuple[BufferSpec, ...]:
@@ -66,15 +82,16 @@ class SharedData:
         from gpuprof.experiment.reference import evaluate, evaluate_in_pieces, parts
 
         key = _reference_key(variant, seed_offset)
-        paths = {name: self.folder / f"{key}-{name}.npy" for name in variant.reference.expressions}
+        paths = {name: self.folder / f"{key}-{name}.npy" for name in variant.reference.outputs}
         with self._lock(key):
             if not all(path.exists() for path in paths.values()):
                 require_host_memory(variant)
                 inputs = self._inputs(variant, seed_offset)
                 for name, mask in parts(variant, inputs).items():
                     _save(paths[name].with_name(paths[name].stem + WRITTEN_SUFFIX), mask)
-                rest = set(paths)
-                for name in paths:
+                self._save_outside(variant, inputs, paths)
+                rest = set(variant.reference.expressions)
+                for name in variant.reference.expressions:
                     found = evaluate_in_pieces(variant, name, inputs)
                     if found is not None:
                         buffer = variant.buffers[name]
@@ -83,6 +100,24 @@ class SharedData:
                 for name, values in evaluate(variant, inputs, rest).items():
                     _save(paths[name], _compact(values, variant.buffers[name].dtype))
         return paths
+
+    def _save_outside(self, variant: Variant, inputs: Mapping[str, NDArray[Any]], paths: Mapping[str, Path]) -> None:
+        """References of files and of the user's functions."""
+        from gpuprof.experiment.reference import from_file, typed
+        from gpuprof.profile.python_reference import call_function, refusal
+
+        found = {
+            name: (str(file.name), from_file(file, variant.buffers[name]))
+            for name, file in variant.reference.files.items()
+        }
+        numbers = {**variant.sizes, **variant.parameters}
+        for name, function in variant.reference.python.items():
+            if not self._allow_python:
+                raise UsageError(refusal(function, name))
+            found[name] = (str(function), call_function(function, name, inputs, numbers))
+        for name, (origin, values) in found.items():
+            buffer = variant.buffers[name]
+            _save(paths[name], _compact(typed(values, buffer, origin), buffer.dtype))
 
     def sums(self, variant: Variant, seed_offset: int = 0) -> dict[str, Sums]:
         """What the elements of each referenced output sum, from its expression and the inputs' extremes."""
@@ -98,15 +133,29 @@ class SharedData:
                     name: Sums(reduction_length(text, variant.buffers), terms_of(text, scope, random))
                     for name, text in variant.reference.expressions.items()
                 }
+                self._sums[key] |= {
+                    name: Sums(self._longest_sum(variant))
+                    for name in variant.reference.outputs
+                    if name not in variant.reference.expressions
+                }
         return self._sums[key]
+
+    @staticmethod
+    def _longest_sum(variant: Variant) -> int:
+        """How many terms a reference that is no expression may sum: what the largest input has in a row."""
+        return max((buffer.shape[-1] for buffer in variant.buffers.values() if not buffer.output), default=1)
 
     def exact_variant(self, variant: Variant) -> Variant | None:
         """The variant with inputs of which every sum is exact; None where there are none."""
-        from gpuprof.profile.verification.exact_inputs import LARGEST, with_small_integers
+        if set(variant.reference.outputs) != set(variant.reference.expressions):
+            return None
+        from gpuprof.profile.verification.exact_inputs import MAGNITUDES, with_small_integers
 
         inputs = self._inputs(variant, 0)
-        nonnegative = frozenset(name for name, values in inputs.items() if values.size and values.min() >= 0)
-        for largest in LARGEST:
+        nonnegative = frozenset(
+            name for name, values in inputs.items() if values.size and values.dtype.kind != "c" and values.min() >= 0
+        )
+        for largest in MAGNITUDES:
             exact = with_small_integers(variant, nonnegative, largest)
             if exact is None:
                 return None
@@ -133,17 +182,25 @@ class SharedData:
         shared_cleaner().forget_folder(self.folder)
 
     def _inputs(self, variant: Variant, seed_offset: int) -> Mapping[str, NDArray[np.generic]]:
-        filled = {name: buffer for name, buffer in variant.buffers.items() if buffer.fill.kind != "poison"}
-        return {name: np.load(self.input_file(buffer, seed_offset), mmap_mode="r") for name, buffer in filled.items()}
+        return {
+            name: as_numbers(np.load(self.input_file(buffer, seed_offset), mmap_mode="r"), buffer.dtype)
+            for name, buffer in variant.buffers.items()
+            if buffer.fill.kind not in ("poison", "pointers")
+        }
 
     def _spec(self, buffer: Buffer, seed_offset: int) -> BufferSpec:
-        poisoned = buffer.fill.kind == "poison"
+        without_file = buffer.fill.kind in ("poison", "pointers")
         return BufferSpec(
             name=buffer.name,
-            dtype=buffer.dtype,
-            shape=buffer.shape,
-            nbytes=buffer.elements * np.dtype(buffer.dtype).itemsize,
-            file=None if poisoned else self.input_file(buffer, seed_offset),
+            dtype=storage_dtype(buffer.dtype).name,
+            shape=storage_shape(buffer.dtype, buffer.shape),
+            nbytes=buffer.nbytes,
+            element=buffer.dtype if is_special(buffer.dtype) else "",
+            file=None if without_file else self.input_file(buffer, seed_offset),
+            pointers=tuple(
+                None if pointer is None else BufferReference(pointer.buffer, pointer.offset_bytes)
+                for pointer in buffer.fill.pointers
+            ),
             output=buffer.output,
             scratch=buffer.scratch,
             order=buffer.order,
@@ -184,9 +241,11 @@ def host_bytes(variant: Variant) -> int:
     for name, text in variant.reference.expressions.items():
         read = set(re.findall(r"[A-Za-z_]\w*", text)) - variant.sizes.keys() - variant.parameters.keys()
         if read and name in buffers:
-            kind = np.dtype(buffers[name].dtype).kind
-            width = 4 if buffers[name].dtype == "float16" else 8
-            references += buffers[name].elements * width if kind == "f" else _nbytes(buffers[name])
+            kind, bits = kind_of(buffers[name].dtype), bits_of(buffers[name].dtype)
+            width = 16 if kind == "c" else 4 if bits <= 16 else 8
+            references += buffers[name].elements * width if kind in "fc" else _nbytes(buffers[name])
+    for name in (*variant.reference.files, *variant.reference.python):
+        references += buffers[name].elements * 8 if name in buffers else 0
     return inputs + outputs + references
 
 
@@ -201,15 +260,20 @@ def require_host_memory(variant: Variant) -> None:
 
 
 def _nbytes(buffer: Buffer) -> int:
-    return buffer.elements * np.dtype(buffer.dtype).itemsize
+    return buffer.nbytes
 
 
 def _compact(values: NDArray[np.generic], dtype: str) -> NDArray[np.generic]:
-    """A reference as it is kept: one number where all are the same, integers in the output's width as C converts."""
+    """A reference as it is kept: one number where all are the same, integers in the output's width as C converts.
+
+    Complex numbers are pairs along a further axis, as outputs are.
+    """
     if values.size > 1 and not any(values.strides):
         values = values.reshape(-1)[:1].reshape(())
-    kind = np.dtype(dtype)
-    return values.astype(kind) if kind.kind in "iu" and values.dtype.kind in "iu" else values
+    if kind_of(dtype) == "c":
+        return to_storage(values.astype(np.complex128), "complex128")
+    whole = kind_of(dtype) in "iu" and values.dtype.kind in "iu"
+    return values.astype(value_dtype(dtype)) if whole else values
 
 
 def input_key(buffer: Buffer, seed_offset: int) -> str:
@@ -226,13 +290,26 @@ def _reference_key(variant: Variant, seed_offset: int) -> str:
     expressions = sorted((*variant.reference.expressions.items(), *variant.reference.where.items()))
     used = {word for _, text in expressions for word in re.findall(r"[A-Za-z_]\w*", text)}
     values = {**variant.sizes, **variant.parameters}
-    parts = [str(expressions), str(sorted((name, values[name]) for name in used & values.keys()))]
+    outside = outside_state(variant)
+    if variant.reference.python:
+        used |= values.keys() | variant.buffers.keys()
+    parts = [str(expressions), *outside, str(sorted((name, values[name]) for name in used & values.keys()))]
     parts += [
         f"{name}={input_key(buffer, seed_offset)}"
         for name, buffer in sorted(variant.buffers.items())
-        if name in used or name in variant.reference.expressions
+        if name in used or name in variant.reference.outputs
     ]
     return hashlib.sha256("|".join(parts).encode()).hexdigest()[:24]
+
+
+def outside_state(variant: Variant) -> list[str]:
+    """Names the content of reference files, and of the files of Python functions."""
+    files = {name: (file, "") for name, file in variant.reference.files.items()}
+    files |= {name: (function.file, function.name) for name, function in variant.reference.python.items()}
+    return [
+        f"{name}={file}:{function}:{hashlib.sha256(file.read_bytes()).hexdigest() if file.is_file() else ''}"
+        for name, (file, function) in sorted(files.items())
+    ]
 
 
 def _make_owned_folder(parent: Path) -> tuple[Path, IO[bytes]]:
@@ -267,13 +344,14 @@ def _parent_folder(expected_bytes: int) -> Path:
         free = shutil.disk_usage(_MEMORY_FOLDER).free
     except OSError:
         return Path(tempfile.gettempdir())
-    return _MEMORY_FOLDER if free > _ROOM * expected_bytes else Path(tempfile.gettempdir())
+    return _MEMORY_FOLDER if free > _FREE_FACTOR * expected_bytes else Path(tempfile.gettempdir())
 
 
 def _kept_dtype(dtype: str) -> np.dtype[Any]:
     """The type that a reference is kept in: float64, for a half float32 (13 bits more), else the output's own."""
-    kind = np.dtype(dtype)
-    return np.dtype({2: np.float32}.get(kind.itemsize, np.float64)) if kind.kind == "f" else kind
+    if kind_of(dtype) != "f":
+        return value_dtype(dtype)
+    return np.dtype(np.float32 if bits_of(dtype) <= 16 else np.float64)
 
 
 def _save_pieces(

@@ -12,9 +12,9 @@ CONFIDENCE = 0.95
 #: Ratios whose whole interval lies within this of 1 are the same: what alignment and clock steps alone can do.
 EQUIVALENCE = 0.005
 #: Fewer paired rounds than this say nothing: even the whole range of their ratios covers less than 95 %.
-MINIMUM_PAIRS = 6
+MIN_PAIRS = 6
 #: More rounds than this are joined first.
-MOST_PAIRS = 200
+MAX_PAIRS = 200
 #: Up to this number of values the distribution of signed ranks is counted out; above it is as good as normal.
 EXACT_RANKS = 50
 #: A first sample this many times the median of the others is a cold start, not noise.
@@ -112,8 +112,8 @@ def pseudo_median(values: Sequence[float]) -> tuple[float, tuple[float, float]]:
 
 
 def _thinned(values: Sequence[float]) -> list[float]:
-    """Medians of neighbours, so that at most MOST_PAIRS are left: the pairs of all would be too many."""
-    size = math.ceil(len(values) / MOST_PAIRS)
+    """Medians of neighbours, so that at most MAX_PAIRS are left: the pairs of all would be too many."""
+    size = math.ceil(len(values) / MAX_PAIRS)
     return [median(values[start : start + size]) for start in range(0, len(values), size)]
 
 
@@ -138,7 +138,7 @@ def signed_rank(count: int) -> int:
 def verdict(interval: tuple[float, float], pairs: int) -> str:
     """The word that an interval of ratios allows."""
     low, high = interval
-    if pairs < MINIMUM_PAIRS:
+    if pairs < MIN_PAIRS:
         return "unclear"
     if low >= 1 - EQUIVALENCE and high <= 1 + EQUIVALENCE:
         return "same"

@@ -13,16 +13,16 @@ from typing import Protocol
 from gpuprof.profile.options import TimingOptions
 from gpuprof.profile.statistics import relative_noise, valid
 
-MINIMUM_SAMPLES = 10
+MIN_SAMPLES = 10
 #: So many samples stand for the minimum time: the interval of a median is then a thirtieth of the noise, and every
 #: sample is kept in the JSON.
 ENOUGH_SAMPLES = 1000
-MOST_SAMPLES = 5000
+MAX_SAMPLES = 5000
 #: The noise is a plateau when this many of its last values differ by less than this, relative to their mean.
 PLATEAU_VALUES = 8
 PLATEAU_SPREAD = 0.05
 #: So many samples in a row that are no times end a variant: its clock is broken.
-MAXIMUM_INVALID = 20
+MAX_INVALID = 20
 
 
 class StoppingRule(Protocol):
@@ -50,7 +50,7 @@ class SampleCount:
 
     @property
     def finished(self) -> str:
-        if self._invalid >= MAXIMUM_INVALID:
+        if self._invalid >= MAX_INVALID:
             return "invalid"
         return "" if self._left > 0 else "samples"
 
@@ -81,16 +81,16 @@ class NoiseRule:
 
     @property
     def finished(self) -> str:
-        if self._invalid >= MAXIMUM_INVALID:
+        if self._invalid >= MAX_INVALID:
             return "invalid"
         count = len(self._samples)
-        enough = count >= MINIMUM_SAMPLES and self._total_us * 1e-6 >= self._options.min_time
+        enough = count >= MIN_SAMPLES and self._total_us * 1e-6 >= self._options.min_time
         enough = enough or count >= ENOUGH_SAMPLES
         if enough and self._noise[-1] < self._options.max_noise:
             return "noise"
         if enough and self._on_plateau():
             return "plateau"
-        if count >= MOST_SAMPLES:
+        if count >= MAX_SAMPLES:
             return "samples"
         return "time" if self._wall >= self._options.timeout else ""
 

@@ -9,7 +9,20 @@ from pathlib import Path
 from gpuprof.device.base import DeviceDescription
 from gpuprof.device.process import ChildProcess, Failure
 from gpuprof.errors import GpuprofError, LaunchError, LaunchTimeoutError
-from gpuprof.profile.messages import Check, Checked, Drop, Load, Open, Opened, Request, Sample, Sampled, Support
+from gpuprof.profile.messages import (
+    Check,
+    Checked,
+    Drop,
+    Load,
+    Open,
+    Opened,
+    Predict,
+    Predicted,
+    Request,
+    Sample,
+    Sampled,
+    Support,
+)
 
 WORKER_MODULE = "gpuprof.profile.worker"
 #: A device that takes longer than this to open is not there (a first CUDA context on eight GPUs takes some 5 s).
@@ -100,6 +113,12 @@ class DeviceSupervisor:
                 due -= 1
                 with suppress(GpuprofError):
                     self._receive(child, self._timeout + SLACK_SECONDS)
+
+    def predict(self, request: Predict) -> Predicted:
+        """Model a variant's time; one that cannot be modelled has its reason."""
+        answer = self._ask(request, self._timeout * max(1, len(request.job.calls)) + SLACK_SECONDS)
+        assert isinstance(answer, Predicted)
+        return answer
 
     def drop(self, label: str) -> None:
         """Forget a variant."""

@@ -13,13 +13,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuprof.device.clocks import GpuMonitor
-from gpuprof.device.jobs import Job
+from gpuprof.device.jobs import BufferSpec, Job
 from gpuprof.device.opening import open_device
 from gpuprof.device.process import Failure, serve_connection
-from gpuprof.device.session import POISONS, Coverage, Session, StepCounters
+from gpuprof.device.session import POISON_BYTES, Coverage, Session, StepCounters
 from gpuprof.errors import DeviceMemoryError, GpuprofError, LaunchError
+from gpuprof.experiment.element_types import from_storage, is_packed, kind_of, to_storage
 from gpuprof.profile.counting import counters_of, step_counters
-from gpuprof.profile.messages import Check, Checked, Done, Drop, Load, Open, Opened, Sample, Sampled, Support
+from gpuprof.profile.messages import (
+    Check,
+    Checked,
+    Done,
+    Drop,
+    Load,
+    Open,
+    Opened,
+    Predict,
+    Predicted,
+    Sample,
+    Sampled,
+    Support,
+)
 from gpuprof.profile.verification.cache import WRITTEN_SUFFIX, Comparer, Comparison
 from gpuprof.profile.verification.compare import OutputCheck, not_compared, summarize
 from gpuprof.profile.verification.coverage import limits_of, orderings_of, shortfall
@@ -46,6 +60,7 @@ class Worker:
             Check: self._check,
             Load: self._load,
             Sample: self._sample,
+            Predict: self._predict,
             Drop: self._drop,
         }
 
@@ -110,12 +125,12 @@ class Worker:
             started = time.monotonic()
             counted = self._pass(job, request.poison)
             seconds = time.monotonic() - started
-            orders = (f"step {each.step} " if len(counted) > 1 else "" for each in counted)
+            orders = (f"step {counters.step} " if len(counted) > 1 else "" for counters in counted)
             order = (
                 head + each.counters.order for head, each in zip(orders, counted, strict=True) if each.counters.order
             )
             damage = damage or self.session.damage(job) or next(order, None)
-            coverage = self.session.coverage(job, counted)
+            coverage = by_element(job, self.session.coverage(job, counted))
             found = self._compare(request, seed, coverage)
             parts += found.checks
             why, digests, wide = found.why, digests or dict(found.digests), wide or found.wide
@@ -140,17 +155,25 @@ class Worker:
         restricted = any(limit.written is not None or limit.unwritten is not None for limit in limits.values())
         orderings = orderings_of(job, references)
         if not request.save and not restricted:
-            holds = partial(self.session.holds_bytes, job)
+            holds = partial(self._holds, job)
             known = self._comparer.recall(request, references, names, holds, orderings)
             if known is not None:
                 return known
-        outputs = self.session.outputs(job)
+        outputs = values_of(job, self.session.outputs(job))
         orderings = orderings_of(job, references, outputs)
         if request.save:
-            save_outputs(outputs, {name: limit.written for name, limit in limits.items()}, request.save[seed])
+            save_outputs(
+                as_saved(job, outputs), {name: limit.written for name, limit in limits.items()}, request.save[seed]
+            )
         sums = request.sums[seed] if request.sums else {}
         precision = partial(self._precision, job)
         return self._comparer.compare(request, references, outputs, limits, sums, precision, orderings)
+
+    def _holds(self, job: Job, name: str, expected: NDArray[np.generic]) -> bool:
+        """Is an output, in device memory, what was compared before?"""
+        element = job.buffer(name).element
+        plain = not element or kind_of(element) == "c"
+        return self.session.holds_bytes(job, name, expected if plain else to_storage(expected, element))
 
     def _unset_reads(self, request: Check) -> tuple[str, ...]:
         """Where the wrong values may come from: reads of what nobody stored. Looked for only where something differs.
@@ -158,7 +181,7 @@ class Worker:
         A further pass of the first job that has any; its buffers then are as after the check.
         """
         found = (self.session.unset_reads(job, request.poison) for job in request.jobs)
-        return next((each for each in found if each), ())
+        return next((outcome for outcome in found if outcome), ())
 
     def _precision(self, job: Job, dtype: str) -> Precision | None:
         """What the kernels of a job compute in; None where their machine code cannot be read."""
@@ -177,7 +200,7 @@ class Worker:
                 f"{name} is an output without a reference: nobody compares it" for name in request.unreferenced
             )
             return summarize(parts, why, digests, shortfall=missing, notes=notes)
-        total = sum(int(np.prod(spec.shape)) for spec in request.jobs[0].buffers if spec.output)
+        total = sum(elements_of(spec) for spec in request.jobs[0].buffers if spec.output)
         return not_compared(total, request.why_not_compared, digests)
 
     def _pass(self, job: Job, poison: int) -> tuple[StepCounters, ...]:
@@ -189,7 +212,7 @@ class Worker:
         return self.session.run(job)
 
     def _load(self, request: Load) -> Done:
-        self._pass(request.job, POISONS[0])
+        self._pass(request.job, POISON_BYTES[0])
         self._timed[request.job.label] = request.job
         return Done()
 
@@ -198,18 +221,68 @@ class Worker:
 
         job = self._timed[request.label]
         if not self.session.holds(job):
-            self._pass(job, POISONS[0])
+            self._pass(job, POISON_BYTES[0])
         started = time.perf_counter()
         taken = sample_job(self.session, job, request.protocol, request.count, request.batch)
         seconds = time.perf_counter() - started
         clock = self._monitor.sm_clock_mhz()
         return Sampled(taken.samples_us, seconds, clock, self._monitor.throttle_reasons(), taken.remarks)
 
+    def _predict(self, request: Predict) -> Predicted:
+        from gpuprof.arch.gpu_constants import gpu_constants
+        from gpuprof.model.interval import predict
+        from gpuprof.profile.modelling import trace_job
+
+        gpu = gpu_constants(request.gpu)
+        try:
+            self.session.prepare(request.job, POISON_BYTES[0])
+            found = predict(trace_job(self.session, request.job, gpu), gpu)
+        except GpuprofError as error:
+            return Predicted(reason=str(error))
+        return Predicted(found.us, found.low_us, found.high_us, found.kind, "", found.notes)
+
     def _drop(self, request: Drop) -> Done:
         job = self._timed.pop(request.label, None)
         if job is not None:
             self.session.drop(job)
         return Done()
+
+
+def values_of(job: Job, outputs: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
+    """Outputs as they are compared: complex numbers stay pairs of floats, part by part."""
+    elements = {spec.name: spec.element for spec in job.buffers}
+    return {
+        name: from_storage(array, elements[name]) if elements[name] and kind_of(elements[name]) != "c" else array
+        for name, array in outputs.items()
+    }
+
+
+def as_saved(job: Job, outputs: Mapping[str, NDArray[np.generic]]) -> dict[str, NDArray[np.generic]]:
+    """Outputs in types that ``.npy`` has: narrow floats as float32, pairs as complex numbers."""
+    elements = {spec.name: spec.element for spec in job.buffers}
+    return {
+        name: from_storage(array, elements[name])
+        if elements[name] and kind_of(elements[name]) == "c"
+        else array.astype(np.float32)
+        if elements[name] and kind_of(elements[name]) == "f"
+        else array
+        for name, array in outputs.items()
+    }
+
+
+def by_element(job: Job, coverage: Mapping[str, Coverage]) -> dict[str, Coverage]:
+    """Masks with an entry per element where two share a byte."""
+    return {
+        name: replace(known, mask=np.repeat(known.mask, 2, axis=-1))
+        if known.mask is not None and (element := job.buffer(name).element) and is_packed(element)
+        else known
+        for name, known in coverage.items()
+    }
+
+
+def elements_of(spec: BufferSpec) -> int:
+    """How many numbers an output has that are compared."""
+    return int(np.prod(spec.shape)) * (2 if spec.element and is_packed(spec.element) else 1)
 
 
 def save_outputs(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from gpuprof.report import units
 from gpuprof.report.grouping import grouped
 from gpuprof.report.sentences import shortened
-from gpuprof.results.best import UNITS, Best, best_of
+from gpuprof.results.best import MODELLED, UNITS, Best, best_of
 from gpuprof.results.model import Run, Status
 
 #: Findings of more variants than this are named only of the best ones' code; ``gpuprof sass`` has them all.
@@ -29,6 +29,10 @@ def best_line(best: Best) -> str:
         head = f"fastest: {name}, {units.microseconds(best.value)}"
         tail = f"then {other}, {units.microseconds(best.next_value)}"
         return f"{head}; {tail}" + ("" if best.clear else " (the intervals overlap: no clear winner)")
+    if best.basis == MODELLED:
+        head = f"fastest as modelled: {name}, {units.microseconds(best.value)}"
+        tail = f"then {other}, {units.microseconds(best.next_value)}"
+        return f"{head}; {tail}" + ("" if best.clear else " (too close for the model to tell)")
     value, following = (units.short_count(round(number)) for number in (best.value, best.next_value))
     if best.equal:
         return f"fewest {UNITS[best.basis]}: {shortened(list(best.equal))}, at least {value} each (counted, no time)"

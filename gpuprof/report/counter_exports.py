@@ -22,8 +22,8 @@ def counters_markdown(run: Run) -> str:
     head = ["counter", *(result.variant for result, _ in counted)]
     body = [[name, *(units.show(counters.values.get(name), "count") for _, counters in counted)] for name in names]
     lines = [*_heading(run), *markdown_table(head, body, right=[False, *(True for _ in counted)]), ""]
-    said = [(result.variant, verdict(result)) for result in run.results]
-    lines += [f"- {escape_markdown(f'{variant}: {found.text}')}" for variant, found in said if found is not None]
+    verdicts = [(result.variant, verdict(result)) for result in run.results]
+    lines += [f"- {escape_markdown(f'{variant}: {found.text}')}" for variant, found in verdicts if found is not None]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 

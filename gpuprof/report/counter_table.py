@@ -68,10 +68,23 @@ def render_counters(
             _print_lines(counters, console)
         else:
             shown = chosen_counters(counters, {**derived_values(result)}, columns)
-            print_columns(counter_columns(shown), console)
-            if not columns:
+            if columns:
+                print_columns(counter_columns(shown), console)
+            else:
+                _print_nonzero(shown, console)
                 _print_reading(result, counters, console)
         console.print()
+
+
+def _print_nonzero(counters: Counters, console: Console) -> None:
+    """The counters that counted something, and how many more are 0."""
+    from rich.text import Text
+
+    nonzero = {name: value for name, value in counters.values.items() if value}
+    print_columns(counter_columns(replace(counters, values=nonzero)), console)
+    zeros = len(counters.values) - len(nonzero)
+    if zeros:
+        console.print(Text(f"{zeros} more counters are 0 (see --csv, --json)", style="dim"))
 
 
 def _origin(result: Result) -> str:
@@ -148,9 +161,9 @@ def _print_reading(result: Result, counters: Counters, console: Console) -> None
         )
     for line in headlines(counters):
         console.print(Text(line))
-    said = verdict(result)
-    if said is not None:
-        console.print(Text(f"verdict: {said.text}", style="bold"))
+    found = verdict(result)
+    if found is not None:
+        console.print(Text(f"verdict: {found.text}", style="bold"))
     for why in dict.fromkeys(counters.unavailable.values()):
         console.print(Text(f"no value: {why}", style="yellow"))
 
@@ -233,9 +246,9 @@ def render_agreement(run: Run, console: Console) -> None:
             styles = {"": {"equal": "green", "differs": "red", NEAR: "yellow"}}
             print_columns(agreement_columns(compared), console, styles)
             console.print(Text(agreement_line(compared), style="red" if _is_wrong(compared) else "green"))
-        said = verdict(result) if result.ncu is not None else None
-        if said is not None and said.side:
-            console.print(Text(f"verdict: {said.text}", style="bold"))
+        judged = verdict(result) if result.ncu is not None else None
+        if judged is not None and judged.side:
+            console.print(Text(f"verdict: {judged.text}", style="bold"))
         console.print()
     console.print(Text(f"{len(found)} variants: {_tally(found)}", style="bold"))
 

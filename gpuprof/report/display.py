@@ -51,15 +51,23 @@ def show_analysis(analysis: Analysis, console: Console, options: ConsoleOptions)
     yield _printed(lambda inner: print_analysis(head, analysis, inner), console, options)
 
 
-def run_page(run: Run) -> str:
-    """The run's HTML page in a frame of its own, so that its style stays its own in a notebook."""
+def run_page(run: Run) -> str | None:
+    """The run's HTML page in a frame of its own, so that its style stays its own in a notebook.
+
+    None without the extra ``report``: the notebook then shows the text.
+    """
     from html import escape
 
-    from gpuprof.report.html import run_html
+    from gpuprof.errors import MissingToolError
+    from gpuprof.report.exports import run_html
 
-    height = 220 + 30 * len(run.results)
-    page = escape(run_html(run), quote=True)
-    return f'<iframe srcdoc="{page}" sandbox style="width: 100%; height: {height}px; border: 0"></iframe>'
+    try:
+        page = escape(run_html(run), quote=True)
+    except MissingToolError:
+        return None
+    height = min(900, 320 + 34 * len(run.results))
+    frame = f'sandbox="allow-scripts" style="width: 100%; height: {height}px; border: 0"'
+    return f'<iframe srcdoc="{page}" title="gpuprof: {escape(run.experiment, quote=True)}" {frame}></iframe>'
 
 
 def run_rows(run: Run) -> tuple[list[str], list[list[Any]]]:

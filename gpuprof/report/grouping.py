@@ -10,17 +10,17 @@ from gpuprof.report.sentences import shortened
 #: A number with its sign and percent sign; digits within a word (``float32``, ``L2``) are none.
 _NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?%?(?!\w)")
 #: So many variants are named without counting them.
-_FEW = 4
+_MAX_NAMES = 4
 
 
-def grouped(said: Iterable[tuple[str, str]], total: int) -> Iterator[str]:
+def grouped(messages: Iterable[tuple[str, str]], total: int) -> Iterator[str]:
     """One line per kind of text, in order of appearance.
 
-    ``said`` is (variant, text); ``total`` is how many variants there are. A line names the variants, unless the text
-    concerns all of them: ``3 variants ...: noise 2.1% to 6.1% is above 0.5%``.
+    ``messages`` are (variant, text); ``total`` is how many variants there are. A line names the variants, unless the
+    text concerns all of them: ``3 variants ...: noise 2.1% to 6.1% is above 0.5%``.
     """
     kinds: dict[str, dict[str, str]] = {}
-    for variant, text in said:
+    for variant, text in messages:
         kinds.setdefault(_NUMBER.sub("#", text), {})[variant] = text
     for texts in kinds.values():
         names = list(texts)
@@ -30,8 +30,8 @@ def grouped(said: Iterable[tuple[str, str]], total: int) -> Iterator[str]:
 def _where(names: list[str], total: int) -> str:
     if len(names) == total:
         return ""
-    listed = shortened(names, _FEW)
-    return f"{listed}: " if len(names) <= _FEW else f"{len(names)} of {total} variants ({listed}): "
+    listed = shortened(names, _MAX_NAMES)
+    return f"{listed}: " if len(names) <= _MAX_NAMES else f"{len(names)} of {total} variants ({listed}): "
 
 
 def merged(texts: Sequence[str]) -> str:

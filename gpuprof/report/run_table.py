@@ -12,18 +12,20 @@ from gpuprof.report.columns import (
     COUNTED,
     COUNTED_BESIDE_TIMES,
     DEVICE,
+    MODELLED,
+    ON_REQUEST,
     SASS,
     STATUS_STYLES,
     TIMED,
     VARIANT,
-    Head,
+    ColumnSpec,
     draw,
     rows_of,
     status_word,
 )
 from gpuprof.report.conclusion import conclusion_lines
 from gpuprof.report.grouping import grouped
-from gpuprof.report.label_columns import label_heads
+from gpuprof.report.label_columns import label_specs
 from gpuprof.report.ncu_table import ncu_columns
 from gpuprof.report.printed import printed_lines
 from gpuprof.report.sentences import coverage_lines, describe_difference, head_lines
@@ -44,7 +46,7 @@ SHOWN_FASTEST = 3
 SHOWN_FAILURES = 10
 
 
-ALL_HEADS = (*TIMED, *COUNTED, *SASS, DEVICE)
+ALL_SPECS = (*TIMED, *(spec for spec in MODELLED if spec not in TIMED), *COUNTED, *SASS, *ON_REQUEST, DEVICE)
 
 
 def render_run(
@@ -62,11 +64,11 @@ def render_run(
     if run.results:
         console.print()
         bold = [n for n, result in enumerate(run.results) if is_baseline(run, result)]
-        named = label_heads(run.results, console.width)
+        named = label_specs(run.results, console.width)
         if VARIANT not in named and len({result.family for result in run.results}) == 1:
             console.print(Text(f"variants of {run.results[0].family}", style="dim"))
-        heads = heads_for(run, sass=sass, columns=columns)
-        drawn = draw((*named, *heads[1:]), rows_of(run.results))
+        specs = specs_for(run, sass=sass, columns=columns)
+        drawn = draw((*named, *specs[1:]), rows_of(run.results))
         print_columns(drawn, console, {"status": STATUS_STYLES}, bold)
     rates = ncu_columns(run)
     if rates:
@@ -78,26 +80,28 @@ def render_run(
         console.print(Text(line, style=style))
 
 
-def heads_for(run: Run, *, sass: bool = False, columns: Sequence[str] = ()) -> tuple[Head, ...]:
+def specs_for(run: Run, *, sass: bool = False, columns: Sequence[str] = ()) -> tuple[ColumnSpec, ...]:
     """The columns for what this run has (times, counters, both, or builds only), as the YAML and ``columns`` choose.
 
     The row's name comes first. Raises UsageError for a name in ``columns`` that no column has.
     """
     rows = rows_of(run.results)
-    heads = choose(_usual(run, sass=sass), ALL_HEADS, run.columns, rows, strict=False)
-    return choose(heads, ALL_HEADS, columns, rows)
+    specs = choose(_usual(run, sass=sass), ALL_SPECS, run.columns, rows, strict=False)
+    return choose(specs, ALL_SPECS, columns, rows)
 
 
-def _usual(run: Run, *, sass: bool) -> tuple[Head, ...]:
+def _usual(run: Run, *, sass: bool) -> tuple[ColumnSpec, ...]:
     timed = any(result.timing is not None for result in run.results)
     counted = any(result.counters is not None or result.ncu is not None for result in run.results)
     if timed:
-        heads = (*TIMED, *COUNTED_BESIDE_TIMES) if counted else TIMED
+        specs = (*TIMED, *COUNTED_BESIDE_TIMES) if counted else TIMED
         if len({result.timing.device for result in run.results if result.timing is not None}) > 1:
-            heads = (*heads[:2], DEVICE, *heads[2:])
+            specs = (*specs[:2], DEVICE, *specs[2:])
+    elif run.environment.modelled_gpu is not None:
+        specs = (*MODELLED, *COUNTED_BESIDE_TIMES)
     else:
-        heads = COUNTED if counted else BUILT
-    return (*heads, *SASS) if sass else heads
+        specs = COUNTED if counted else BUILT
+    return (*specs, *SASS) if sass else specs
 
 
 def below(run: Run) -> Iterator[tuple[str, str]]:
@@ -108,6 +112,7 @@ def below(run: Run) -> Iterator[tuple[str, str]]:
     yield from _verdicts(run)
     yield from _expectations(run)
     yield from _warnings(run)
+    yield from _not_modelled(run)
     yield from _row_notes(run)
     yield from printed_lines(run)
     yield from step_lines(run)
@@ -149,9 +154,9 @@ def _reason(result: Result) -> str:
 def _verdicts(run: Run) -> Iterator[tuple[str, str]]:
     """What bounds each variant, where ncu's rates say so."""
     for result in run.results:
-        said = verdict(result) if result.ncu is not None else None
-        if said is not None and said.side:
-            yield "", f"{result.variant}: {said.text}"
+        found = verdict(result) if result.ncu is not None else None
+        if found is not None and found.side:
+            yield "", f"{result.variant}: {found.text}"
     for result in run.results:
         if result.ncu is None and "ncu" in result.missing and result.status is Status.OK:
             yield "yellow", f"{result.variant}: no counters by ncu: {result.missing['ncu']}"
@@ -172,8 +177,14 @@ def _expectations(run: Run) -> Iterator[tuple[str, str]]:
 
 def _warnings(run: Run) -> Iterator[tuple[str, str]]:
     """Each kind of warning once, with the variants that it concerns."""
-    said = ((r.variant, text) for r in run.results if r.timing is not None for text in r.timing.warnings)
-    yield from (("yellow", f"warning: {line}") for line in grouped(said, len(run.results)))
+    messages = ((r.variant, text) for r in run.results if r.timing is not None for text in r.timing.warnings)
+    yield from (("yellow", f"warning: {line}") for line in grouped(messages, len(run.results)))
+
+
+def _not_modelled(run: Run) -> Iterator[tuple[str, str]]:
+    """Why a row has no modelled time, each reason once."""
+    reasons = ((r.variant, r.missing["modelled"]) for r in run.results if "modelled" in r.missing)
+    yield from (("yellow", f"no modelled time: {line}") for line in grouped(reasons, len(run.results)))
 
 
 def _row_notes(run: Run) -> Iterator[tuple[str, str]]:

@@ -29,6 +29,10 @@ def _origin(run: Run) -> str:
         return f"counted by Nsight Compute on {environment.gpu or 'the GPU'}"
     if any(result.ncu for result in run.results):
         return f"counted on the emulator, and by Nsight Compute on {environment.gpu or 'the GPU'}{_sampled(counted)}"
+    if environment.modelled_gpu is not None:
+        return (
+            f"counted on the emulator; times modelled for {environment.modelled_gpu}, not measured{_sampled(counted)}"
+        )
     return f"counted on the emulator (no GPU, so no times){_sampled(counted)}"
 
 

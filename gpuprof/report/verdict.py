@@ -22,7 +22,7 @@ LATENCY_BELOW = 60.0
 BOUND_FROM = 80.0
 BALANCED_WITHIN = 10.0
 #: Achieved warps below this share of the SM's places are too few to hide latency, in percent.
-FEW_WARPS_BELOW = 40.0
+MIN_WARPS_PERCENT = 40.0
 
 #: Above these, the counts alone are worth a word: sectors beyond ideal, ways, inactive lanes.
 WASTED_SECTORS_FROM = 1.25
@@ -137,7 +137,7 @@ def _latency(values: Mapping[str, float], rests_on: Mapping[str, float], head: s
     if theoretical is not None:
         numbers[m.WARPS_THEORETICAL_PERCENT] = float(theoretical)
         of_theory = f", {float(theoretical):.0f}% possible"
-    few = float(active) < FEW_WARPS_BELOW
+    few = float(active) < MIN_WARPS_PERCENT
     words = "bound by latency with too few warps" if few else "bound by latency"
     text = f"{words} ({float(active):.0f}% of the warps resident{of_theory}): {head}{tail}"
     return Verdict("warps" if few else "latency", "latency", text, numbers)

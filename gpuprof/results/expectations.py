@@ -69,7 +69,7 @@ NUMBERS: Mapping[str, Read] = {
     "max_warps_per_sm": _field("occupancy", "max_warps_per_sm"),
     "shared_wavefronts_per_access": _wavefronts_per_access,
 }
-_LOWER_IS_BETTER = frozenset({"time", "time_us", "min_us"})
+_LOWER_IS_BETTER = frozenset({"time", "time_us", "min_us", "time_over_baseline"})
 _HIGHER_IS_BETTER = frozenset({"gflops", "gbps", "speedup"})
 _MEASURED = _LOWER_IS_BETTER | _HIGHER_IS_BETTER | {"noise", "comparison"}
 

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from gpuprof.errors import StoreError
-from gpuprof.results.json import MAXIMUM_BYTES, encode, from_json, read_run, result_from_json
+from gpuprof.results.json import MAX_BYTES, encode, from_json, read_run, result_from_json
 from gpuprof.results.model import Result, Run
 from gpuprof.system.files import exists, reason_unreadable
 
@@ -114,7 +114,7 @@ def read_journal(path: Path) -> Run | None:
 
     A last line that was cut short, and lines that are not rows, are dropped.
     """
-    if reason_unreadable(path, MAXIMUM_BYTES) is not None:
+    if reason_unreadable(path, MAX_BYTES) is not None:
         return None
     try:
         lines = path.read_bytes().split(b"\n")
@@ -133,7 +133,7 @@ def read_journal(path: Path) -> Run | None:
 def read_run_and_journal(path: Path) -> Run:
     """The run of a JSON file, with the rows of its journal where the run was killed; raises StoreError.
 
-    The journal counts when it is of the same run as the file, or when there is no file.
+    Where the two are of different runs, it is the one that began later.
     """
     journal = read_journal(journal_beside(path))
     if journal is None:
@@ -141,17 +141,9 @@ def read_run_and_journal(path: Path) -> Run:
     if not exists(path):
         return journal
     run = read_run(path)
-    if run.complete or (run.started, run.config) != (journal.started, journal.config):
+    if (run.started, run.config) != (journal.started, journal.config):
+        return journal if journal.started > run.started else run
+    if run.complete:
         return run
     rows = {row.variant: row for row in (*run.results, *journal.results)}
     return replace(run, results=tuple(rows.values()))
-
-
-def is_abandoned(journal: Path) -> bool:
-    """Whether no living run holds the journal."""
-    try:
-        with journal.open("rb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-    except OSError:
-        return False

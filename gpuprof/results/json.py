@@ -26,7 +26,7 @@ from gpuprof.results.model import SCHEMA_VERSION, Counters, Difference, Result, 
 from gpuprof.system.files import reason_unreadable
 
 #: Larger files are refused unread: a run of 10,000 variants with every sample stays far below.
-MAXIMUM_BYTES = 1 << 30
+MAX_BYTES = 1 << 30
 
 _WORDS = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
@@ -147,7 +147,7 @@ def read_run(path: Path) -> Run:
     Raises:
         StoreError: the file is missing, too large, or no run.
     """
-    reason = reason_unreadable(path, MAXIMUM_BYTES)
+    reason = reason_unreadable(path, MAX_BYTES)
     if reason is not None:
         raise StoreError(f"cannot read {path}: {reason}")
     try:

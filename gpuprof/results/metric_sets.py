@@ -25,7 +25,10 @@ EXACT: tuple[str, ...] = (
 )
 
 #: Counters that are part of the instrumented code, or of the launch: every event is seen, on grids of any size.
-_EXACT = re.compile(r"smsp__sass_|sass__|memory_l[12]_|(?:smsp|sm)__\w*inst_executed|sm__warps_launched|launch__")
+_EXACT = re.compile(
+    r"smsp__sass_|sass__|memory_l[12]_|(?:smsp|sm)__\w*inst_executed|"
+    r"(?:thread_)?inst_executed|sm__warps_launched|launch__"
+)
 
 
 def is_exact(name: str) -> bool:

@@ -7,6 +7,7 @@ from pathlib import Path
 from gpuprof.results.history import History, history_path
 from gpuprof.results.journal import journal_beside, read_run_and_journal
 from gpuprof.results.model import Run
+from gpuprof.results.pending import store_killed_runs
 from gpuprof.system.files import exists, expand_user, is_file
 
 
@@ -21,4 +22,6 @@ def load_run(reference: str, history: str | Path | None = None) -> Run:
     named = exists(path) and not path.is_dir()
     if named or is_file(journal_beside(path)) or reference.endswith(".json"):
         return read_run_and_journal(path)
-    return History(history_path(history)).find(reference)
+    stored = History(history_path(history))
+    store_killed_runs(stored)
+    return stored.find(reference)

@@ -51,6 +51,8 @@ _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 #: Opcodes that change memory.
+#: Accesses that are not looked at: tensor copies, and the factors of warpgroup products.
+UNWATCHED = frozenset(("UTMALDG", "UTMASTG", "HGMMA", "QGMMA", "IGMMA"))
 WRITING = frozenset(name for name, (verb, _) in _KINDS.items() if verb != READ) | {"LDGSTS", "UBLKCP", "STSM"}
 
 
@@ -84,7 +86,7 @@ class AccessForm:
         """The 32-bit words that a lane touches; a narrower access touches one."""
         return max(1, self.width // 4)
 
-    def places(self, lanes: LaneState) -> list[tuple[str, Array, Bool]]:
+    def places(self, lanes: Batch) -> list[tuple[str, Array, Bool]]:
         """By space: byte addresses (global ones as offsets into the arena), and which lanes."""
         addresses, mask = self.address(lanes), lanes.mask
         if self.once:

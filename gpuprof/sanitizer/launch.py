@@ -16,6 +16,7 @@ from gpuprof.errors import (
     InstructionLimitError,
     MemoryFaultError,
 )
+from gpuprof.sanitizer.access_forms import UNWATCHED
 from gpuprof.sanitizer.block_choice import Choice, choose_blocks
 from gpuprof.sanitizer.findings import Finding, Tool
 from gpuprof.sanitizer.initialisation import LastStore, PoisonFlipper
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 Dim3 = tuple[int, int, int]
 
 #: Two poisons that no program stores by chance: as integers of both signs, as floats ordinary numbers.
-POISONS = (0xB5A7C3D1, 0x5A3C6E71)
+POISON_WORDS = (0xB5A7C3D1, 0x5A3C6E71)
 #: Loads of poison whose value is followed, one run each.
 FOLLOWED_LOADS = 12
 #: Thread instructions of one run, above which a part of the blocks runs.
@@ -105,6 +106,10 @@ class _Checks:
         self._wording = Wording(request.image, request.grid, request.block)
         self._found: list[Finding] = []
         self._notes: list[str] = []
+        unwatched = sorted(opcode for opcode in UNWATCHED if request.image.program.uses(frozenset((opcode,))))
+        if unwatched:
+            kinds = "tensor copies and warpgroup products"
+            self._notes.append(f"accesses of {kinds} are not looked at ({', '.join(unwatched)})")
         self._limit = settings.instruction_limit
         self._choice = Choice(np.zeros(0, np.int64), 0)
         self._warps = -(-request.block[0] * request.block[1] * request.block[2] // 32)
@@ -128,7 +133,7 @@ class _Checks:
 
     def _execute(
         self,
-        poison: int = POISONS[0],
+        poison: int = POISON_WORDS[0],
         observer: Observer | None = None,
         order: Order | None = None,
         blocks: NDArray[np.int64] | None = None,
@@ -139,14 +144,14 @@ class _Checks:
         return self._request.run(options, self._choice.blocks if blocks is None else blocks)
 
     def _judge(self) -> None:
-        other = self._execute(POISONS[1])
+        other = self._execute(POISON_WORDS[1])
         self._limit = min(self._limit, 10_000 + 8 * sum(other.warps) // max(1, other.launched_warps))
         second = MemoryState.of(self._request.arena)
         written = self._start.written_since()
         masks = MaskRules(self._request.image.warp_collectives) if Tool.SYNCCHECK in self._settings.tools else None
         races = Tool.RACECHECK in self._settings.tools
-        recorder = Recorder(self._warps * 32, written, POISONS[0], masks, races=races)
-        counted = self._execute(POISONS[0], recorder)
+        recorder = Recorder(self._warps * 32, written, POISON_WORDS[0], masks, races=races)
+        counted = self._execute(POISON_WORDS[0], recorder)
         first = MemoryState.of(self._request.arena)
         if masks is not None:
             self._found += [self._wording.mask(fault) for fault in masks.faults.values()]
@@ -154,7 +159,7 @@ class _Checks:
             self._initialisation(recorder, first, second, counted.threads != other.threads, counted)
         if recorder.suspects.any:
             judge = RaceJudge(recorder.suspects, self._warps, self._request.image.warp_collectives)
-            self._execute(POISONS[0], judge)
+            self._execute(POISON_WORDS[0], judge)
             self._found += [self._wording.race(race) for race in judge.real_races()]
         for number in range(self._settings.orders):
             self._reorder(first, number)
@@ -169,7 +174,7 @@ class _Checks:
         named = False
         for index, place in sorted(recorder.unset_loads.items())[:FOLLOWED_LOADS]:
             try:
-                counters = self._execute(POISONS[0], PoisonFlipper(index, POISONS[0]))
+                counters = self._execute(POISON_WORDS[0], PoisonFlipper(index, POISON_WORDS[0]))
                 matters = counters.threads != counted.threads or not MemoryState.of(self._request.arena).equals(first)
             except EmulationError:
                 matters = True
@@ -179,7 +184,7 @@ class _Checks:
         if not named and changed is not None:
             region, words = changed
             last = LastStore((region.start >> 2) + int(words[0]))
-            self._execute(POISONS[0], last)
+            self._execute(POISON_WORDS[0], last)
             if last.found is not None:
                 where = region.start + 4 * int(words[0])
                 self._found.append(self._wording.unset_variable(last.found[0], last.found[1:], where))
@@ -188,16 +193,16 @@ class _Checks:
         """Another order of blocks and warps; each number gives the same one every time."""
         seed = self._settings.seed + number
         blocks = np.random.default_rng(seed).permutation(self._choice.blocks)
-        self._execute(POISONS[0], order=Order(seed), blocks=blocks)
+        self._execute(POISON_WORDS[0], order=Order(seed), blocks=blocks)
         for region, words in MemoryState.of(self._request.arena).differences(usual):
-            data = next(data for each, data, _ in usual.parts if each == region)
+            data = next(data for part, data, _ in usual.parts if part == region)
             got = self._request.arena.words[region.start >> 2 : (region.start >> 2) + len(data) // 4][words]
             want = data[: len(data) // 4 * 4].view(np.uint32)[words]
             rounding = region in self._request.floats and bool(
                 np.allclose(got.view(np.float32), want.view(np.float32), rtol=1e-3, atol=1e-6, equal_nan=True)
             )
             last = LastStore((region.start >> 2) + int(words[0]))
-            self._execute(POISONS[0], last)
+            self._execute(POISON_WORDS[0], last)
             self._found.append(
                 self._wording.order(last.found, region.start + 4 * int(words[0]), len(words), seed, rounding=rounding)
             )

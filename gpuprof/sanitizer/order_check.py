@@ -67,7 +67,7 @@ def order_dependence(request: LaunchRequest, outputs: Sequence[Region], poison: 
     wording = Wording(image, request.grid, request.block)
     races = [wording.race(race) for race in judge.real_races()]
     worst = [finding for finding in grouped(races) if finding.severity is not Severity.NOTE]
-    return None if not worst else _told(worst)
+    return None if not worst else _message(worst)
 
 
 def _meets(request: LaunchRequest) -> bool:
@@ -75,7 +75,7 @@ def _meets(request: LaunchRequest) -> bool:
     return any(each.opcode in ("STS", "ATOMS", "LDGSTS", "BAR") for each in request.image.program.instructions)
 
 
-def _told(findings: Sequence[Finding]) -> str:
+def _message(findings: Sequence[Finding]) -> str:
     first = findings[0]
     more = f" (and {len(findings) - 1} more pairs of lines: gpuprof sanitize)" if len(findings) > 1 else ""
     return f"depends on the order of warps: {first.message}{more}; {first.repair}"

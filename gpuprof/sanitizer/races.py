@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 #: The clock of an asynchronous copy that nobody waited for: nobody has seen it.
 _PENDING = 1 << 30
 #: Accesses that are judged one by one; beyond it, only words that were met before.
-MAXIMUM_ACCESSES = 150_000
+MAX_ACCESSES = 150_000
 #: Races of one word after which it is not looked at any longer.
 _WORD_RACES = 200
 _SHUFFLES = frozenset(("SHFL", "VOTE", "VOTEU", "MATCH", "REDUX", "R2UR"))
@@ -106,7 +106,7 @@ class RaceJudge:
         self._spun: set[tuple[int, int]] = set()  #: (block, address) of shared flags that a loop waits for
         self._copies: dict[tuple[int, int], list[Touch]] = {}
         self._groups: dict[int, Array] = {}
-        self._left = MAXIMUM_ACCESSES
+        self._left = MAX_ACCESSES
 
     def real_races(self) -> list[Race]:
         """Without reads of what an atomicCAS then compares with: a stale value only costs a further try."""

@@ -37,7 +37,7 @@ _COMPARES: dict[str, Callable[[NDArray[np.int64], NDArray[np.int64]], Bool]] = {
     "LT": np.less, "LE": np.less_equal, "GT": np.greater, "GE": np.greater_equal, "EQ": np.equal, "NE": np.not_equal,
 }  # fmt: skip
 _LOGIC_WORDS = ("AND", "OR", "XOR")
-_DEEPEST = 12
+_MAX_DEPTH = 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,7 +130,7 @@ class ActiveLanes:
         flow = self.lanes.flow
         found = flow.definitions(index, register)
         code = flow.graph.function.instructions
-        if depth > _DEEPEST or found.undefined or len(found.sites) != 1 or guarded(code[found.sites[0]]):
+        if depth > _MAX_DEPTH or found.undefined or len(found.sites) != 1 or guarded(code[found.sites[0]]):
             return self._by_origins(index, register)
         site = found.sites[0]
         instruction = code[site]

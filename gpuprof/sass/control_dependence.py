@@ -9,7 +9,7 @@ from gpuprof.sass.cfg import Graph
 from gpuprof.sass.opcodes import is_conditional_branch
 
 #: Blocks that may be walked over for all branches of one function together: some seconds.
-_MOST_STEPS = 4_000_000
+_MAX_STEPS = 4_000_000
 _SEEN, _NOT_SEEN = ord("1"), ord("0")
 
 
@@ -38,7 +38,7 @@ class Deciders:
         for block in sorted(self._candidates(reader, writers)):
             last = self.graph.blocks[block].end - 1
             if is_conditional_branch(self.graph.function.instructions[last]):
-                if block not in self._led_to and self._steps > _MOST_STEPS:
+                if block not in self._led_to and self._steps > _MAX_STEPS:
                     return None
                 if self._both_lead_to(block) >> reader & 1:
                     found.append(last)

@@ -11,7 +11,7 @@ from gpuprof.sass.analysis import Analysis
 from gpuprof.sass.model import Instruction, Operand, OperandKind
 
 #: More instructions than this on either side are compared by their hot loops only.
-MOST_INSTRUCTIONS = 6000
+MAX_INSTRUCTIONS = 6000
 
 _NUMBERED = {
     OperandKind.REGISTER: "R",
@@ -57,13 +57,17 @@ class CodeDifference:
 
 def compare_code(first: Analysis, second: Analysis) -> CodeDifference:
     """The mix, loops and stream of both sides, and the aligned instructions."""
-    large = max(first.instructions, second.instructions) > MOST_INSTRUCTIONS
+    large = max(first.instructions, second.instructions) > MAX_INSTRUCTIONS
     ours = _code(first, large)
     theirs = _code(second, large)
     lines = _align(ours, theirs, (first.arch, second.arch))
     verdict = "different"
     if not any(line.sign != " " for line in lines):
-        verdict = "identical" if [_exact(one) for one in ours] == [_exact(one) for one in theirs] else "registers"
+        verdict = (
+            "identical"
+            if [_exact(instruction) for instruction in ours] == [_exact(instruction) for instruction in theirs]
+            else "registers"
+        )
     return CodeDifference(verdict, tuple(_rows(first, second)), lines, "hot loops" if large else "all")
 
 
@@ -72,8 +76,8 @@ def _code(analysis: Analysis, large: bool) -> Sequence[Instruction]:
     if not large:
         return body
     if analysis.hot_loop is None:
-        return body[:MOST_INSTRUCTIONS]
-    return [body[index] for index in analysis.loop_indices(analysis.hot_loop.number)][:MOST_INSTRUCTIONS]
+        return body[:MAX_INSTRUCTIONS]
+    return [body[index] for index in analysis.loop_indices(analysis.hot_loop.number)][:MAX_INSTRUCTIONS]
 
 
 def _exact(instruction: Instruction) -> tuple[str, int]:
@@ -82,7 +86,10 @@ def _exact(instruction: Instruction) -> tuple[str, int]:
 
 def _align(ours: Sequence[Instruction], theirs: Sequence[Instruction], archs: tuple[str, str]) -> tuple[Line, ...]:
     matcher = difflib.SequenceMatcher(
-        None, [shape_of(one, archs[0]) for one in ours], [shape_of(one, archs[1]) for one in theirs], autojunk=False
+        None,
+        [shape_of(instruction, archs[0]) for instruction in ours],
+        [shape_of(instruction, archs[1]) for instruction in theirs],
+        autojunk=False,
     )
     lines: list[Line] = []
     for tag, start, end, other_start, other_end in matcher.get_opcodes():
@@ -90,7 +97,7 @@ def _align(ours: Sequence[Instruction], theirs: Sequence[Instruction], archs: tu
             pairs = zip(ours[start:end], theirs[other_start:other_end], strict=True)
             lines.extend(Line(" ", one, other) for one, other in pairs)
             continue
-        lines.extend(Line("-", one, None) for one in ours[start:end])
+        lines.extend(Line("-", instruction, None) for instruction in ours[start:end])
         lines.extend(Line("+", None, other) for other in theirs[other_start:other_end])
     return tuple(lines)
 

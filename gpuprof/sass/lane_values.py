@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
     from gpuprof.sass.lane_value import Lanes
 
-_DEEPEST = 40
+_MAX_DEPTH = 40
 Sites = tuple[int, ...]
 _FLAG_KINDS = frozenset({OperandKind.PREDICATE, OperandKind.UNIFORM_PREDICATE})
 _THREAD_AXES = ("SR_TID.Y", "SR_TID.Z")
@@ -139,7 +139,7 @@ class LaneEvaluator:
         return shared(self.warps)
 
     def _register(self, index: int, register: Register, depth: int) -> Value | None:
-        if depth > _DEEPEST:
+        if depth > _MAX_DEPTH:
             return None
         found = self.flow.definitions(index, register)
         sites = found.sites

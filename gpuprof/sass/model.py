@@ -80,6 +80,11 @@ _TOOLKIT = re.compile(
 )
 
 
+def is_toolkit_header(file: str) -> bool:
+    """Whether a path is of a header that comes with CUDA."""
+    return _TOOLKIT.search(file) is not None
+
+
 @dataclass(frozen=True, slots=True)
 class SourceLine:
     """A line of CUDA source; ``inlined_at`` is the chain of call sites, innermost first."""
@@ -91,7 +96,7 @@ class SourceLine:
     @property
     def of_user(self) -> SourceLine:
         """The innermost line of the chain that is in no header of the CUDA toolkit; else this line itself."""
-        return next((each for each in (self, *self.inlined_at) if not _TOOLKIT.search(each.file)), self)
+        return next((place for place in (self, *self.inlined_at) if not is_toolkit_header(place.file)), self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -149,8 +149,8 @@ def _in_the_unit(failure: Failure) -> str:
         return ""
     instance = failure.instances[min(max(0, error.line - 2), len(failure.instances) - 1)]
     kernels = scan_kernels(_text(failure.source))
-    same = [each for each in kernels if each.name == base_name(instance)] or list(kernels)
-    have = ", ".join(str(each) for each in same[:_LISTED]) + (", ..." if len(same) > _LISTED else "")
+    same = [kernel for kernel in kernels if kernel.name == base_name(instance)] or list(kernels)
+    have = ", ".join(str(kernel) for kernel in same[:_LISTED]) + (", ..." if len(same) > _LISTED else "")
     there = f"; {failure.source.name} has {have}" if have else ""
     name = _undefined_name(error, failure)
     fix = f"; #include {_HEADERS[name]} in it" if name in _HEADERS else there
@@ -257,6 +257,20 @@ def _undefined_name(error: _Error, failure: Failure) -> str:
     return next((scope for scope in scopes if scope in _HEADERS), "")
 
 
+def missing_libraries(log: str) -> list[str]:
+    """What the linker looked for in vain, as in ``-lcudart_static``."""
+    return list(dict.fromkeys(re.findall(r"cannot find -l(\w+)", log)))
+
+
+def _library_not_found(failure: Failure) -> str:
+    names = missing_libraries(failure.log)
+    if not names:
+        return ""
+    listed = ", ".join(f"lib{name}" for name in names)
+    advice = "give a toolkit that has it with --cuda-home, or -L to its folder"
+    return f"{failure.source}: the linker found no {listed}: {advice}"
+
+
 def _killed(failure: Failure) -> str:
     match = re.search(r"'(\w+)' died due to signal 9", failure.log)
     if match is None:
@@ -306,6 +320,7 @@ _RULES: tuple[Callable[[Failure], str], ...] = (
     _too_much_shared,
     _instruction_of_another_arch,
     _in_device_code,
+    _library_not_found,
     _killed,
     _first_error,
 )

@@ -13,6 +13,7 @@ from gpuprof.errors import BuildError, MissingLibraryError
 from gpuprof.toolchain import manifest, nvcc
 from gpuprof.toolchain.cache import Cache, open_cache
 from gpuprof.toolchain.compile import SHARED_LIBRARY, Compiler, unit_key
+from gpuprof.toolchain.diagnostics import missing_libraries
 from gpuprof.toolchain.manifest import FileHashes
 from gpuprof.toolchain.model import BuildRequest
 from gpuprof.toolchain.process import Processes
@@ -32,7 +33,7 @@ _WHEELS = {
 
 def is_missing_library(error: BuildError) -> bool:
     """Whether this machine lacks a library or its header, as against a mistake in the code."""
-    if isinstance(error, MissingLibraryError):
+    if isinstance(error, MissingLibraryError) or missing_libraries(error.log):
         return True
     header = re.search(r'cannot open source file "([^"]+)"|fatal error: (\S+): No such file', f"{error}\n{error.log}")
     name = Path(header[1] or header[2]).stem.lower() if header else ""

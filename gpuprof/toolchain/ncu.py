@@ -17,7 +17,7 @@ from pathlib import Path
 from gpuprof.errors import ProfilerError, ProfilerUnavailableError
 from gpuprof.system.cleanup import shared_cleaner, temporary_folder
 from gpuprof.system.processes import kill_group
-from gpuprof.toolchain.ncu_csv import MAXIMUM_CHARACTERS, NcuLaunch, NcuRule, parse_ncu_csv, parse_ncu_rules
+from gpuprof.toolchain.ncu_csv import MAX_CHARACTERS, NcuLaunch, NcuRule, parse_ncu_csv, parse_ncu_rules
 from gpuprof.toolchain.ncu_errors import explain, failure, near_names, unknown_metrics
 from gpuprof.toolchain.tools import Tool
 
@@ -179,8 +179,8 @@ def _own_messages(output: str) -> str:
 def _read_bounded(path: Path) -> str:
     if not path.is_file():
         return ""
-    if path.stat().st_size > MAXIMUM_CHARACTERS:
-        raise ProfilerError(f"ncu wrote {path.stat().st_size:,} bytes; at most {MAXIMUM_CHARACTERS:,} are read")
+    if path.stat().st_size > MAX_CHARACTERS:
+        raise ProfilerError(f"ncu wrote {path.stat().st_size:,} bytes; at most {MAX_CHARACTERS:,} are read")
     return path.read_text(encoding="utf-8", errors="replace")
 
 
@@ -209,7 +209,7 @@ def _execute(command: Sequence[str], timeout: float, environment: Mapping[str, s
         if process.poll() is None:
             kill_group(process)
             process.communicate()
-    return process.returncode, output[:MAXIMUM_CHARACTERS].decode("utf-8", errors="replace")
+    return process.returncode, output[:MAX_CHARACTERS].decode("utf-8", errors="replace")
 
 
 def _unavailable(tool: Tool, asked: Iterable[str], launches: Sequence[NcuLaunch]) -> Mapping[str, str]:

@@ -20,7 +20,7 @@ from gpuprof.errors import ProfilerError
 Number = int | float
 
 #: More output than this is not read: 10,000 launches of 1,000 metrics stay below.
-MAXIMUM_CHARACTERS = 256 << 20
+MAX_CHARACTERS = 256 << 20
 
 #: Columns that describe a launch and are no metrics.
 IDENTITY = frozenset(
@@ -57,8 +57,8 @@ def parse_ncu_csv(text: str) -> tuple[NcuLaunch, ...]:
     Raises:
         ProfilerError: the text is too long, or the table is damaged.
     """
-    if len(text) > MAXIMUM_CHARACTERS:
-        raise ProfilerError(f"ncu printed {len(text):,} characters; at most {MAXIMUM_CHARACTERS:,} are read")
+    if len(text) > MAX_CHARACTERS:
+        raise ProfilerError(f"ncu printed {len(text):,} characters; at most {MAX_CHARACTERS:,} are read")
     lines = text.replace("\x00", "").splitlines()
     start = next((n for n, line in enumerate(lines) if _HEAD.match(line)), None)
     if start is None:

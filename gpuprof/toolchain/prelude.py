@@ -18,7 +18,7 @@ from gpuprof.toolchain.nvcc import Unit
 
 NAME = "gpuprof_parameters.h"
 #: More headers than this are not searched.
-_MOST_FILES = 100
+_MAX_FILES = 100
 _WORD = re.compile(r"[A-Za-z_]\w*")
 _UNROLL = re.compile(
     r"^[ \t]*#[ \t]*pragma[ \t]+(?:unroll|GCC[ \t]+unroll)\b(.*)$|_Pragma\(\s*\"unroll\b([^\"]*)\"", re.M
@@ -66,7 +66,7 @@ def _texts(source: Path, folders: Iterable[Path]) -> Iterable[str]:
     """The source and the headers that it includes in quotes, as far as they can be read."""
     waiting, seen = [source], set[Path]()
     places = tuple(folders)
-    while waiting and len(seen) < _MOST_FILES:
+    while waiting and len(seen) < _MAX_FILES:
         file = waiting.pop()
         if file in seen or not is_file(file) or reason_unreadable(file, MAX_TEXT_BYTES) is not None:
             continue

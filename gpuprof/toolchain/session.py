@@ -23,7 +23,7 @@ Outcome = Build | BuildError
 OnDone = Callable[[BuildRequest, Outcome], None]
 
 #: Instances of one source that share an nvcc process at most: one that fails makes all of them build again.
-MOST_INSTANCES_PER_UNIT = 8
+MAX_INSTANCES_PER_UNIT = 8
 #: From this number of instances on, each process builds one alone first: it is there in a fraction of the time, and
 #: costs only another reading of the headers (a third of a second, seen with nvcc 13.0).
 FIRST_ALONE_FROM = 4
@@ -93,7 +93,7 @@ class Session:
         units: list[tuple[Unit, list[str]]] = []
         for (unit, is_plain), keys in groups.items():
             first = [] if is_plain else keys[: max(0, alone - len(units))]
-            size = len(keys) if is_plain else max(1, min(share, MOST_INSTANCES_PER_UNIT))
+            size = len(keys) if is_plain else max(1, min(share, MAX_INSTANCES_PER_UNIT))
             units += [(unit, [key]) for key in first]
             units += [(unit, part) for part in _parts(keys[len(first) :], size)]
         return units

@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 import gpuprof
 from gpuprof.cli.cache import command as cache_command
+from gpuprof.cli.doctor import _short
 from gpuprof.cli.doctor import command as doctor_command
 from gpuprof.cli.ptx import command as ptx_command
 from gpuprof.errors import GpuprofError, KernelNotFoundError, UsageError
@@ -54,6 +55,15 @@ def test_doctor_prints_a_table_of_100_columns() -> None:
     assert "kernels can be built and emulated here" in result.output
     assert max(len(line) for line in result.output.splitlines()) <= 100
     assert "pip install gpuprof" not in result.output
+
+
+def test_doctor_shortens_paths_of_this_folder_and_of_home(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.chdir(tmp_path.parent)
+    assert _short(f"PATH: {tmp_path}/bin/nvcc") == f"PATH: {tmp_path.name}/bin/nvcc"
+    monkeypatch.chdir("/")
+    assert _short(f"PATH: {tmp_path}/bin/nvcc") == "PATH: ~/bin/nvcc"
+    assert _short("PATH: /usr/bin/nvcc") == "PATH: /usr/bin/nvcc"
 
 
 def test_doctor_without_a_host_compiler_says_what_to_do(tmp_path: Path) -> None:

@@ -89,6 +89,7 @@ def test_runs_verified_and_as_expected_without_a_gpu(config: Path, tmp_path: Pat
         ("gemm_1024", {"M": 37, "N": 50, "K": 29}),
         ("micro_gemm", {"M": 65, "N": 63, "K": 7}),
         ("gemm_ladder", {"M": 131, "N": 132, "K": 20}),
+        ("gemm_scaled", {"ALPHA": 0, "BETA": 3}),
         ("transpose", {"ROWS": 33, "COLUMNS": 31}),
         ("reduction", {"COUNT": 1001}),
         ("scan", {"COUNT": 1025}),

@@ -16,7 +16,7 @@ def main() -> None:
         if message == "crash":
             ctypes.string_at(0)
         elif message == "hang":
-            time.sleep(60)
+            time.sleep(600)
         elif message == "exit":
             sys.exit("out of luck")
         elif message == "abort":

@@ -11,8 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.process_tree import is_running
 from gpuprof.device.process import ChildProcess
 from gpuprof.errors import ChildLostError, LaunchTimeoutError
+from tests.waiting import PATIENCE_S, wait_until
 
 HERE = Path(__file__).parent
 
@@ -26,7 +28,7 @@ def child() -> Iterator[ChildProcess]:
 
 
 def test_it_answers_and_ends_when_asked(child: ChildProcess) -> None:
-    assert child.ask("hello", 20)[:2] == ("echo", "hello")
+    assert child.ask("hello", PATIENCE_S)[:2] == ("echo", "hello")
     child.close()
     assert not child.alive
 
@@ -36,16 +38,16 @@ def test_it_answers_and_ends_when_asked(child: ChildProcess) -> None:
 )
 def test_a_death_says_how(child: ChildProcess, message: str, reason: str) -> None:
     with pytest.raises(ChildLostError, match=reason):
-        child.ask(message, 20)
+        child.ask(message, PATIENCE_S)
     assert not child.alive
 
 
 def test_a_hang_is_killed_at_the_limit(child: ChildProcess) -> None:
-    child.ask("warm up", 20)
+    child.ask("warm up", PATIENCE_S)
     started = time.monotonic()
     with pytest.raises(LaunchTimeoutError, match=r"no answer within 0.3 s"):
         child.ask("hang", 0.3)
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < PATIENCE_S
     assert not child.alive
 
 
@@ -61,9 +63,9 @@ def test_the_child_dies_with_a_killed_parent(tmp_path: Path) -> None:
         f"sys.path.insert(0, {str(HERE)!r})\n"
         "from gpuprof.device.process import ChildProcess\n"
         f"child = ChildProcess('misbehaving_child', {{'PYTHONPATH': {str(HERE)!r}}})\n"
-        "print(child.ask('hello', 20)[2], flush=True)\n"
+        "print(child.ask('hello', 120)[2], flush=True)\n"
         "child.send('hang')\n"
-        "time.sleep(60)\n"
+        "time.sleep(600)\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True)
     assert parent.stdout is not None
@@ -71,14 +73,4 @@ def test_the_child_dies_with_a_killed_parent(tmp_path: Path) -> None:
     assert Path(f"/proc/{pid}").exists()
     parent.kill()
     parent.wait()
-    deadline = time.monotonic() + 5
-    while _runs(pid) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert not _runs(pid)
-
-
-def _runs(pid: int) -> bool:
-    try:
-        return ") Z " not in Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return False
+    wait_until(lambda: not is_running(pid))

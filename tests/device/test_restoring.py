@@ -12,7 +12,7 @@ from gpuprof.device.base import Capabilities, Handle, Launch
 from gpuprof.device.clock import sample_job
 from gpuprof.device.emulated import EmulatedDevice
 from gpuprof.device.jobs import BufferReference, BufferSpec, Job, KernelCall
-from gpuprof.device.session import POISONS, Session
+from gpuprof.device.session import POISON_BYTES, Session
 from gpuprof.errors import DeviceMemoryError
 from gpuprof.toolchain import find_tools
 from gpuprof.toolchain.build import Builder
@@ -101,7 +101,7 @@ def job(cubin: Path, file: Path | None, *symbols: str, label: str = "v") -> Job:
 def test_every_timed_launch_finds_the_first_content(cubin: Path, file: Path, protocol: str, batch: int) -> None:
     device = TimedEmulator()
     session, twice = Session(device), job(cubin, file, "twice")
-    session.prepare(twice, POISONS[0])
+    session.prepare(twice, POISON_BYTES[0])
     session.run(twice)
     found = sample_job(session, twice, protocol, 4, batch)
     assert len(device.seen) >= 4 * batch
@@ -113,7 +113,7 @@ def test_every_timed_launch_finds_the_first_content(cubin: Path, file: Path, pro
 def test_a_buffer_that_a_pass_leaves_as_it_was_is_not_copied(cubin: Path, file: Path) -> None:
     device = TimedEmulator()
     session, idle = Session(device), job(cubin, file, "idle")
-    session.prepare(idle, POISONS[0])
+    session.prepare(idle, POISON_BYTES[0])
     sample_job(session, idle, "cold", 3, 1)
     assert device.events.count("copy") == 1  # the one that kept the first content
 
@@ -121,7 +121,7 @@ def test_a_buffer_that_a_pass_leaves_as_it_was_is_not_copied(cubin: Path, file: 
 def test_what_a_step_leaves_that_runs_once_is_a_first_content(cubin: Path) -> None:
     device = TimedEmulator()
     session, steps = Session(device), job(cubin, None, "start", "twice")
-    session.prepare(steps, POISONS[0])
+    session.prepare(steps, POISON_BYTES[0])
     session.run(steps)
     sample_job(session, steps, "cold", 3, 1)
     assert all(np.array_equal(values, np.arange(1, 33)) for values in device.seen)
@@ -132,7 +132,7 @@ def test_in_out_buffers_of_two_variants_are_apart_and_given_back(cubin: Path, fi
     session = Session(device)
     one, two = job(cubin, file, "twice", label="one"), job(cubin, file, "twice", label="two")
     for each in (one, two):
-        session.prepare(each, POISONS[0])
+        session.prepare(each, POISON_BYTES[0])
     assert session.address(one, "y") != session.address(two, "y")
     sample_job(session, one, "cold", 1, 1)
     session.drop(one)
@@ -143,6 +143,6 @@ def test_in_out_buffers_of_two_variants_are_apart_and_given_back(cubin: Path, fi
 def test_without_memory_for_a_copy_the_times_say_so(cubin: Path, file: Path) -> None:
     device = TimedEmulator(copies=1)
     session, twice = Session(device), job(cubin, file, "twice")
-    session.prepare(twice, POISONS[0])
+    session.prepare(twice, POISON_BYTES[0])
     found = sample_job(session, twice, "cold", 2, 1)
     assert found.remarks == ("timed on its own output: no device memory to keep the first content of y",)

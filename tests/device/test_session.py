@@ -12,7 +12,7 @@ import pytest
 from gpuprof.device.base import Capabilities, Handle
 from gpuprof.device.emulated import EmulatedDevice
 from gpuprof.device.jobs import BufferReference, BufferSpec, FillCall, HostCall, Job, KernelCall
-from gpuprof.device.session import MAX_COPIES, MIN_COPY_BYTES, POISONS, Session
+from gpuprof.device.session import MAX_COPIES, MIN_COPY_BYTES, POISON_BYTES, Session
 from gpuprof.errors import DeviceMemoryError, LaunchError
 from gpuprof.toolchain import find_tools
 from gpuprof.toolchain.build import Builder
@@ -46,7 +46,7 @@ def job(cubin: Path, x_file: Path, symbol: str, label: str = "v", once: bool = F
 
 def test_a_pass_reads_inputs_and_leaves_outputs(cubin: Path, x_file: Path) -> None:
     session, add = Session(EmulatedDevice()), job(cubin, x_file, "add_one")
-    session.prepare(add, POISONS[0])
+    session.prepare(add, POISON_BYTES[0])
     assert np.isnan(session.outputs(add)["y"]).all()  # poisoned
     before = session.coverage(add, ())["y"].mask
     assert before is not None

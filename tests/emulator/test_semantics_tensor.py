@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -127,8 +129,15 @@ def test_one_bit_products(name: str, rows: int, depth: int) -> None:
             assert lanes.registers[f"R{12 + q}"][0, 0, lane] == want
 
 
+def fused(a: float, b: float, c: float) -> float:
+    """a * b + c, rounded once to nearest even: Python's quotient of two integers is."""
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    return exact.numerator / exact.denominator
+
+
 def test_dmma() -> None:
-    a, b, c = RANDOM.normal(size=(8, 4)), RANDOM.normal(size=(4, 8)), RANDOM.normal(size=(8, 8))
+    """Bit by bit the chain of fused multiply-adds along K; the scales make its order and single rounding matter."""
+    a, b, c = (RANDOM.normal(size=shape) * 4.0 ** RANDOM.integers(-6, 7, shape) for shape in ((8, 4), (4, 8), (8, 8)))
     lanes = SmallLanes(1, 1)
     left = np.array([a[lane // 4, lane % 4] for lane in range(32)]).view(np.uint32).reshape(32, 2)
     right = np.array([b[lane % 4, lane // 4] for lane in range(32)]).view(np.uint32).reshape(32, 2)
@@ -139,9 +148,17 @@ def test_dmma() -> None:
     execute("DMMA.884 R8, R0, R2, R4", lanes)
     words = np.stack([lanes.registers[f"R{8 + step}"].ravel() for step in range(4)], axis=-1)
     got = np.ascontiguousarray(words).view(np.float64)
+    reversed_order = 0
     for lane in range(32):
         for e in (0, 1):
-            assert got[lane, e] == pytest.approx((a @ b + c)[lane // 4, 2 * (lane % 4) + e], abs=4e-15)
+            row, column = lane // 4, 2 * (lane % 4) + e
+            chain = backwards = float(c[row, column])
+            for k in range(4):
+                chain = fused(float(a[row, k]), float(b[k, column]), chain)
+                backwards = fused(float(a[row, 3 - k]), float(b[3 - k, column]), backwards)
+            assert got[lane, e] == chain
+            reversed_order += backwards != chain
+    assert reversed_order  # another order would be seen
 
 
 @pytest.mark.parametrize("arch", [75, 80, 89, 90])
@@ -150,7 +167,7 @@ def test_sum_is_within_the_stated_bound(arch: int) -> None:
     a = RANDOM.normal(size=(20, 16, 16)).astype(np.float16).astype(np.float32)
     b = RANDOM.normal(size=(20, 8, 16)).astype(np.float16).astype(np.float32)
     c = RANDOM.normal(size=(20, 16, 8)).astype(np.float32)
-    got = tensor_sum(a, b, c, arch=arch, narrow=False)
+    got = tensor_sum(a, b, c, adder=ADDERS[arch], narrow=False)
     products = a[:, :, None].astype(np.float64) * b[:, None]
     exact = products.sum(-1) + c
     largest = np.abs(products).sum(-1) + np.abs(c)

@@ -371,7 +371,7 @@ def _control() -> list[RecordedLaunch]:
     ]
     sums = (i32(5000), source("float32", 5000, "mod 13 -6"))
     launches += [
-        bundled(name, "reduction.cu", name, (20,), (256,), *sums, target("float32", 20))
+        bundled(name, "reduction_unrolled.cu", name, (20,), (256,), *sums, target("float32", 20))
         for name in ("reduce_v0_interleaved", "reduce_v1_sequential", "reduce_v2_shuffle")
     ]
     launches.append(

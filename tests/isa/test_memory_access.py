@@ -9,7 +9,8 @@ from gpuprof.emulator.counting.pattern_memo import PatternMemo, WavefrontMemo, c
 from gpuprof.isa import memory_access
 from gpuprof.isa.machine import WARP_LANES
 from gpuprof.isa.opcodes import Access
-from gpuprof.sass.findings.memory import shared_wavefronts_of
+from gpuprof.sass.findings.memory import least_sectors, rows_apart, shared_wavefronts_of
+from gpuprof.sass.lane_value import Value
 from tests.sass.sass_tools import analysed
 
 ALL = np.ones((1, WARP_LANES), np.bool_)
@@ -103,3 +104,21 @@ def test_static_analysis_counts_sectors_as_the_emulator_does(width: int) -> None
         base = int(random.integers(0, 64)) * 128
         sectors, _lines = count_sectors((addresses + base)[None], None, memo)
         assert int(memory_access.global_sectors((addresses + base)[None], np.ones((1, 32), dtype=bool))) == sectors
+
+
+def test_lanes_a_run_time_pitch_apart_are_in_sectors_of_their_own() -> None:
+    """Eight rows of four neighbouring words, the rows a multiple of the pitch apart: one sector per row."""
+    value = Value((LANE % 4 * 4)[None], (("parameter 2", (LANE // 4)[None]),), exact=False)
+    rows = rows_apart(value)
+    assert rows.shape == (1, WARP_LANES)
+    assert least_sectors(rows[0], 4) == 8
+    assert memory_access.ideal_sectors(WARP_LANES, 4) == 4
+
+
+@pytest.mark.parametrize(
+    ("first", "stride", "width", "expected"),
+    [(0, 4, 4, 4), (4, 4, 4, 4), (0, 8, 4, 8), (0, 16, 16, 16), (28, 32, 4, 32), (0, 1, 1, 1), (20, 0, 4, 1)],
+)
+def test_sectors_at_the_place_that_suits_best(first: int, stride: int, width: int, expected: int) -> None:
+    """32 words in a row fill four sectors wherever the first is found: the base decides, and is not known."""
+    assert least_sectors(first + LANE * stride, width) == expected

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from gpuprof.device.base import DeviceDescription
+from gpuprof.device.gpus import find_gpus
 from gpuprof.profile.peaks import Peaks, datasheet_peaks, peaks_of, percent_of_peak, store_peaks, with_percent
 from gpuprof.results.model import Result, SassFacts, Status, Timing
 
@@ -60,3 +63,11 @@ def test_shares_are_of_the_unit_that_the_code_uses() -> None:
 def test_code_without_a_measured_ceiling_has_no_share() -> None:
     assert "percent_of_peak_flops" not in percent_of_peak(timed(1.0, None, DFMA=3), MEASURED)
     assert "percent_of_peak_flops" not in percent_of_peak(timed(1.0, None, HGMMA=3), MEASURED)
+
+
+@pytest.mark.skipif(bool(find_gpus().devices), reason="there is a GPU")
+def test_the_command_says_that_it_needs_a_gpu() -> None:
+    done = subprocess.run([sys.executable, "-m", "gpuprof", "peaks"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (3, "")
+    assert done.stderr.startswith("error: peaks are measured on a GPU: ")
+    assert len(done.stderr.splitlines()) == 1

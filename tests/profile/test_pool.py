@@ -137,7 +137,7 @@ def test_a_clock_that_stands_where_it_was_needs_no_more_warm_up(
     monkeypatch.setattr(pool_module.time, "perf_counter", lambda: float(next(seconds)))
     monkeypatch.setattr(pool_module, "IDLE_SECONDS", -float("inf"))
     monkeypatch.setattr(pool_module, "WARM_UP_SECONDS", 8.0)
-    monkeypatch.setattr(pool_module, "MOST_WARM_UP_SECONDS", 50.0)
+    monkeypatch.setattr(pool_module, "MAX_WARM_UP_SECONDS", 50.0)
     pool.round()
     assert len(clock.order) == 1 + warming + 2  # a later turn takes 50 / 25 samples
 

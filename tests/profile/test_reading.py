@@ -18,6 +18,7 @@ from gpuprof.toolchain.build import Builder
 from gpuprof.toolchain.cache import open_cache
 from gpuprof.toolchain.model import Build, BuildRequest
 from gpuprof.toolchain.tools import Toolchain
+from tests.waiting import PATIENCE_S
 
 SOURCE = """
 template <int N> __global__ void fma(float *x) {
@@ -55,7 +56,7 @@ def read(tools: Toolchain, folder: Path, variants: list[BuiltVariant], expected:
     try:
         for variant in variants:
             reader.put(variant)
-        found = [events.get(timeout=60) for _ in variants]
+        found = [events.get(timeout=PATIENCE_S) for _ in variants]
     finally:
         reader.close()
     return {event.label: event for event in found}

@@ -7,7 +7,7 @@ import random
 from collections.abc import Iterator
 
 from gpuprof.profile.options import TimingOptions
-from gpuprof.profile.stopping import MAXIMUM_INVALID, NoiseRule, SampleCount, StoppingRule, stopping_rule
+from gpuprof.profile.stopping import MAX_INVALID, NoiseRule, SampleCount, StoppingRule, stopping_rule
 
 OPTIONS = TimingOptions(min_time=0.001, max_noise=0.005, timeout=10.0)
 
@@ -71,7 +71,7 @@ def test_heavy_tails_end_by_time() -> None:
 
 def test_samples_that_are_no_times_end_a_variant() -> None:
     rule = NoiseRule(OPTIONS)
-    assert drive(rule, constant(math.nan)) == MAXIMUM_INVALID
+    assert drive(rule, constant(math.nan)) == MAX_INVALID
     assert rule.finished == "invalid"
 
 

@@ -11,17 +11,19 @@ from rich.console import Console
 
 from gpuprof.errors import ConfigError, UsageError
 from gpuprof.isa.counters import InstructionCounters
-from gpuprof.report.run_table import ALL_HEADS, heads_for, render_run
+from gpuprof.report.run_table import ALL_SPECS, render_run, specs_for
+from gpuprof.results.derived import derived_values
 from gpuprof.results.expectations import load_experiment, with_own_values
 from gpuprof.results.json import read_run
 from gpuprof.results.model import Counters, Result, Run, Status
 from gpuprof.results.requested import requested_bytes, requested_load_bytes
 
-RUN = read_run(Path(__file__).parent.parent / "results" / "data" / "emulated_run.json")
+DATA = Path(__file__).parent.parent / "results" / "data"
+RUN, GPU_RUN = read_run(DATA / "emulated_run.json"), read_run(DATA / "gpu_run.json")
 
 
 def names(run: Run, *columns: str) -> list[str]:
-    return [head.name for head in heads_for(run, columns=columns)]
+    return [head.name for head in specs_for(run, columns=columns)]
 
 
 def test_names_replace_the_columns_and_signs_change_the_usual_ones() -> None:
@@ -40,6 +42,13 @@ def test_names_replace_the_columns_and_signs_change_the_usual_ones() -> None:
     ]
 
 
+def test_a_column_on_request_stands_beside_its_own() -> None:
+    shown = names(GPU_RUN, "+time_over_baseline")
+    assert shown[shown.index("speedup") + 1] == "time_over_baseline"
+    values = derived_values(GPU_RUN["tiled/TILE=16"])
+    assert values["time_over_baseline"] == pytest.approx(1 / values["speedup"])
+
+
 def test_a_name_without_a_value_names_the_nearest() -> None:
     with pytest.raises(UsageError, match="registers"):
         names(RUN, "registrs")
@@ -47,7 +56,7 @@ def test_a_name_without_a_value_names_the_nearest() -> None:
 
 
 def test_no_two_columns_have_one_name() -> None:
-    found = [head.name for head in dict.fromkeys(ALL_HEADS)]
+    found = [head.name for head in dict.fromkeys(ALL_SPECS)]
     assert len(found) == len(set(found))
 
 

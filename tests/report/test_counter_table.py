@@ -49,6 +49,19 @@ def test_every_counter_of_every_variant_is_listed_whole(run: Run) -> None:
     assert "verdict: counted, not timed: 1.95-way bank conflicts" in text
 
 
+def test_counters_that_are_zero_are_one_line_unless_asked_for(run: Run) -> None:
+    first = run.results[0]
+    assert first.counters is not None
+    zero = "smsp__sass_inst_executed_op_shared_st.sum"
+    counters = replace(first.counters, values={**first.counters.values, zero: 0, "a__b.sum": 0})
+    zeros = sum(value == 0 for value in counters.values.values())
+    alone = replace(run, results=(replace(first, counters=counters),))
+    text = render(alone, render_counters)
+    assert zero not in text
+    assert f"{zeros} more counters are 0 (see --csv, --json)" in text
+    assert words(render(alone, render_counters, columns=(zero,)), zero) == [zero, "0"]
+
+
 @pytest.mark.parametrize("width", [70, 100, 140])
 def test_no_line_is_wider_than_the_console(run: Run, width: int) -> None:
     assert max(cell_len(line.rstrip()) for line in render(run, render_counters, width).splitlines()) <= width

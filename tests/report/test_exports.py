@@ -1,4 +1,4 @@
-"""CSV, Markdown, JSON and HTML of a run and of a comparison, read back by the readers people use."""
+"""CSV, Markdown and JSON of a run and of a comparison, read back by the readers people use."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import csv
 import io
 import json
 from dataclasses import replace
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
@@ -14,7 +13,6 @@ import pytest
 from gpuprof.errors import StoreError
 from gpuprof.report.compare_exports import compare_csv, compare_json, compare_markdown
 from gpuprof.report.exports import escape_markdown, run_csv, run_markdown, write_exports
-from gpuprof.report.html import run_html
 from gpuprof.results.compare import compare_runs
 from gpuprof.results.json import from_json, read_run
 from gpuprof.results.model import Run
@@ -64,58 +62,6 @@ def test_markdown_is_one_table_with_a_row_per_variant(gpu: Run) -> None:
 
 def test_markdown_escapes_what_would_be_markup() -> None:
     assert escape_markdown("a|b <i>*x*_y_`z`[l](u)\nc") == "a\\|b &lt;i&gt;\\*x\\*\\_y\\_\\`z\\`\\[l\\](u) c"
-
-
-class Page(HTMLParser):
-    """Counts tags, and collects whatever would load something."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.tags: dict[str, int] = {}
-        self.loads: list[str] = []
-        self.text = ""
-        self.open: list[str] = []
-        self.feed(text)
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.tags[tag] = self.tags.get(tag, 0) + 1
-        self.loads += [f"{tag} {name}" for name, _ in attrs if name in ("src", "href", "srcset", "data")]
-        if tag != "meta":
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        self.text += data
-
-
-def test_html_is_whole_and_loads_nothing(gpu: Run) -> None:
-    page = Page(run_html(gpu))
-    assert page.open == []
-    assert page.loads == []
-    assert "script" not in page.tags
-    assert "url(" not in run_html(gpu)
-    # the table with its head, and a bar for each of the two variants that ran and did not differ
-    assert page.tags["tr"] == 1 + 4 + 2
-    assert "873.4 µs" in page.text
-
-
-def test_html_never_ranks_a_wrong_result(emulated: Run) -> None:
-    chart = run_html(emulated).partition('<table class="chart">')[2]
-    assert "tiled/TILE=16" in chart
-    assert "TILE=32" not in chart.partition("</table>")[0]
-
-
-def test_html_escapes_what_a_kernel_may_say(emulated: Run) -> None:
-    evil = "<script>alert(1)</script>"
-    first = emulated.results[0]
-    run = replace(
-        emulated, description=evil, notes=(evil,), results=(replace(first, variant=evil), replace(first, reason=evil))
-    )
-    page = Page(run_html(run))
-    assert "script" not in page.tags
-    assert evil in page.text
 
 
 def test_exports_write_every_kind_that_was_asked(tmp_path: Path, gpu: Run, capsys: pytest.CaptureFixture[str]) -> None:

@@ -68,3 +68,10 @@ def test_the_first_finding_of_each_variant_stands_below_the_table() -> None:
     second = replace(counted("b", 4), sass=SassFacts(1, {}, 0, 0))
     lines = [line for _, line in conclusion_lines(run_of(first, second))]
     assert lines[1:] == ["finding: a: 2 LDS with 8 wavefronts: pad"]
+
+
+def test_a_variant_of_other_work_is_not_in_the_race() -> None:
+    gemm = [replace(counted(name, number), work_flop=64.0) for name, number in (("a", 400), ("b", 300))]
+    best = best_of(replace(run_of(*gemm, counted("convert", 8)), baseline="a"))
+    assert best is not None
+    assert best.result.variant == "b"

@@ -29,11 +29,14 @@ LAUNCHED_BY = {
     "micro_gemm_vector.cu": [("gemm_ladder", {"M": "128", "N": "128", "K": "64"})],
     "micro_gemm_warp_tiled.cu": [("gemm_ladder", {"M": "128", "N": "128", "K": "64"})],
     "reduction.cu": [("reduction", {"COUNT": "65536"})],
+    "reduction_unrolled.cu": [("reduction", {"COUNT": "65536"})],
     "scan.cu": [("scan", {"COUNT": "8192"})],
     "softmax.cu": [("softmax", {"ROWS": "4"})],
     "stencil.cu": [("stencil_1d", {"COUNT": "4096"}), ("stencil_2d", {"ROWS": "64", "COLUMNS": "64"})],
     "transpose.cu": [("transpose", {"ROWS": "64", "COLUMNS": "64"})],
 }
+#: Its accesses are those of tensor copies and warpgroup products, which the sanitizer does not look at (and says so).
+NOT_IN_REACH = {"gemm_wgmma.cu"}
 #: name -> source; absolute, as steps name their sources
 SOURCES = {path.name: path.absolute() for path in bundled.kernels()}
 _BARRIER = re.compile(r"__syncthreads\(\);")
@@ -58,7 +61,9 @@ def launching(name: str, source: Path, experiment: Experiment) -> tuple[Variant,
 
     def moved(variant: Variant) -> Variant:
         steps = tuple(
-            replace(step, source=source) if isinstance(step, KernelStep) and step.source.name == name else step
+            replace(step, source=source.resolve())
+            if isinstance(step, KernelStep) and step.source.name == name
+            else step
             for step in variant.steps
         )
         return replace(variant, steps=steps)
@@ -83,7 +88,7 @@ def found_in(name: str, source: Path) -> list[str]:
 
 
 def test_every_kernel_with_a_barrier_is_looked_at() -> None:
-    assert {name for name, source in SOURCES.items() if barriers(source)} == set(LAUNCHED_BY) - {"none"}
+    assert {name for name, source in SOURCES.items() if barriers(source)} == set(LAUNCHED_BY) | NOT_IN_REACH
 
 
 @pytest.mark.slow

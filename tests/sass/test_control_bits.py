@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpuprof.report.sass.format import control_text
 from gpuprof.sass.as_json import _instruction
+from gpuprof.sass.code_listing import control_text
 from tests.sass.sass_tools import analysed
 
 #: Second words of an encoding: its yield bit (bit 45) set, which asks for no yield, and clear.

@@ -156,7 +156,8 @@ def test_the_whole_log_is_kept(builder: Builder, tmp_path: Path) -> None:
         ("ptxas fatal   : Memory allocation failure\n", "ptxas: Memory allocation failure"),
         (
             "nvcc error   : 'cicc' died due to signal 9 (Kill signal)\n",
-            "cicc was killed, likely for memory: fewer builds at once",
+            "k.cu: cicc was killed, likely for memory: fewer builds at once need less (`gpuprof run` and `counters` "
+            "take --jobs)",
         ),
         ("something else entirely\n", "nvcc failed: something else entirely"),
         ('a b.cu(7): error: expected a ";"\n', 'a b.cu:7: expected a ";"'),

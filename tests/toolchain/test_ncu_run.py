@@ -14,6 +14,7 @@ from gpuprof.errors import ProfilerError
 from gpuprof.toolchain.ncu import NcuRequest, ncu_arguments, profile, read_report
 from gpuprof.toolchain.ncu_errors import explain, near_names, unknown_metrics
 from gpuprof.toolchain.tools import Tool
+from tests.waiting import PATIENCE_S
 
 DATA = Path(__file__).parent / "data" / "ncu"
 
@@ -127,8 +128,8 @@ def test_a_report_that_is_not_there(stand_in, tmp_path: Path) -> None:
 def test_a_hang_ends_at_the_limit(stand_in) -> None:
     start = time.monotonic()
     with pytest.raises(ProfilerError, match=r"did not end within 0\.5 s"):
-        profile(stand_in(log=RAW, sleep=60), request(timeout=0.5))
-    assert time.monotonic() - start < 10
+        profile(stand_in(log=RAW, sleep=600), request(timeout=0.5))
+    assert time.monotonic() - start < PATIENCE_S
 
 
 def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
@@ -136,63 +137,78 @@ def test_a_program_that_cannot_be_started(tmp_path: Path) -> None:
         profile(Tool(tmp_path / "ncu", "0", "PATH"), request())
 
 
-#: What ncu prints, and words that the message must have. From public reports of real failures, except for the one on
+WITHOUT_NCU = "the emulator's counters need none of this: `gpuprof counters` without --ncu"
+OTHER_DRIVER = (
+    "this ncu does not fit the installed driver: install the Nsight Compute of the driver's CUDA version (or an older "
+    "one), or a newer driver; " + WITHOUT_NCU
+)
+#: What ncu prints, and the message. From public reports of real failures, except for the one on
 #: memory, which is written after the documentation of kernel replay.
 FAILURES = [
     (
         "==ERROR== ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance Counters on "
         "the target device 0. For instructions on enabling permissions and to get more information see "
         "https://developer.nvidia.com/ERR_NVGPUCTRPERM\n==ERROR== The application returned an error code (1).",
-        ["NVreg_RestrictProfilingToAdminUsers=0", "SYS_ADMIN", "emulat"],
+        "no permission for the GPU's counters (ERR_NVGPUCTRPERM): run as root, or give a container the capability "
+        "SYS_ADMIN (docker run --cap-add=SYS_ADMIN), or let the administrator load the driver with "
+        "'options nvidia NVreg_RestrictProfilingToAdminUsers=0' (/etc/modprobe.d) and reboot; " + WITHOUT_NCU,
     ),
     (
         "==ERROR== An error was reported by the driver:\n==ERROR== Cuda driver is not compatible with Nsight Compute.\n"
         "==ERROR== The application returned an error code (11).",
-        ["does not fit the installed driver"],
+        OTHER_DRIVER,
     ),
     (
         "==ERROR== Profiling is not supported on device 0. To find out supported GPUs refer --list-chips option.\n"
         "==WARNING== No kernels were profiled.",
-        ["does not know this GPU", "--list-chips"],
+        "this ncu does not know this GPU (ncu --list-chips names those that it does): install the Nsight Compute that "
+        "came out with the GPU or later; " + WITHOUT_NCU,
     ),
     (
         "==ERROR== Profiling is not supported on device 0 as it uses the Windows Subsystem for Linux (WSL).",
-        ["WSL 2"],
+        "this driver does not profile under WSL: WSL 2 on Windows 11 with a driver from 525 on is needed; "
+        + WITHOUT_NCU,
     ),
     (
         "==ERROR== Failed to initialize the profiler: LibraryNotLoaded. Check that a compatible driver is loaded.",
-        ["does not fit the installed driver"],
+        OTHER_DRIVER,
     ),
     (
         "==ERROR== Nsight Compute failed to connect to the CUDA driver (stub libcuda.so[.1] on path?).\n"
         "==ERROR== The application returned an error code (1).",
-        ["stub of libcuda", "LD_LIBRARY_PATH"],
+        "ncu found a stub of libcuda instead of the driver's: take .../stubs out of LD_LIBRARY_PATH",
     ),
     (
         "==ERROR== Profiling failed: a driver resource was unavailable. Ensure that no other tool (like DCGM) is "
         "concurrently collecting profiling data.",
-        ["in use by another tool"],
+        "the GPU's counters are in use by another tool (DCGM, another ncu): stop it (dcgmi profile --pause)",
     ),
-    ("==ERROR== Failed to save memory for replay: out of memory.", ["between ncu's passes", "--ncu basic"]),
-    ("==ERROR== Option '--section Speed' did not match any section.", ["no section 'Speed'", "--list-sections"]),
+    (
+        "==ERROR== Failed to save memory for replay: out of memory.",
+        "no memory was left to save the buffers between ncu's passes: fewer metrics need fewer passes (--ncu basic), "
+        "or take smaller sizes",
+    ),
+    (
+        "==ERROR== Option '--section Speed' did not match any section.",
+        "this ncu has no section 'Speed': ncu --list-sections names them",
+    ),
     (
         "==PROF== Disconnected from process 9\n==WARNING== No kernels were profiled.",
-        ["no launch of the kernel"],
+        "ncu saw no launch of the kernel: it was not reached, or its name did not match",
     ),
     (
         "==ERROR== Unknown Error on device 0.\n==ERROR== Unknown Error on device 0.",
-        ["ncu failed: Unknown Error on device 0."],
+        "ncu failed: Unknown Error on device 0.",
     ),
-    ("", ["ended with code 3", "printed no table"]),
+    ("", "ncu ended with code 3 and printed no table"),
 ]
 
 
-@pytest.mark.parametrize(("output", "words"), FAILURES, ids=[words[0] for _, words in FAILURES])
-def test_failures_are_told_with_their_repair(stand_in, output: str, words: list[str]) -> None:
+@pytest.mark.parametrize(("output", "message"), FAILURES)
+def test_failures_are_reported_with_their_repair(stand_in, output: str, message: str) -> None:
     with pytest.raises(ProfilerError) as caught:
         profile(stand_in(log=output, code=3), request())
-    assert all(word in str(caught.value) for word in words), str(caught.value)
-    assert "\n" not in str(caught.value)
+    assert str(caught.value) == message
 
 
 def test_a_program_that_failed_says_its_last_line(stand_in) -> None:

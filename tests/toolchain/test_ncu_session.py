@@ -64,8 +64,8 @@ def test_both_sides_become_one_row(session: ncu_session.Session) -> None:
     assert f"| saxpy | {second} | - | - | - | - | - | ncu saw no launch | - |" in text
     stored = json.loads((session.out / "session.json").read_text())
     row = stored["variants"][0]
-    # requests and sectors of four global operations, requests and sectors of two local ones; one of 1,024 sectors lost
-    assert (row["different"], row["hardware_equal"], row["hardware_near"]) == (0, 14, 1)
+    # requests and sectors of four global operations, sectors of local loads and stores ...; one of 1,024 sectors lost
+    assert (row["different"], row["hardware_equal"], row["hardware_near"]) == (0, 11, 1)
     assert row["equal"] >= 15
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from gpuprof.toolchain.cache import open_cache, write_atomically
 
 RUNTIME = Path(__file__).with_name("runtime")
-SOURCES = ("control.cpp", "memory.cpp", "atomics.cpp", "across.cpp", "tensor.cpp")
+SOURCES = ("control.cpp", "memory.cpp", "atomics.cpp", "across.cpp", "tensor.cpp", "trace.cpp")
 KIND = "lanes"
 #: Exact arithmetic: no contraction, no reassociation; signed integers wrap; floating-point traps are nobody's concern.
 FLAGS = (
@@ -80,6 +80,15 @@ def kernel_library(forms: str, blocks: str) -> Path:
     return _library([_Unit("kernel", "forms.cpp", forms, "-O2"), _Unit("kernel", "blocks.cpp", blocks, level)])
 
 
+def compiled_sources(kind: str, sources: Sequence[Path], headers: str = "") -> Path:
+    """A library of other sources than the emulator's; ``headers``: the text of what they include beside them.
+
+    Raises CannotCompile.
+    """
+    units = [_Unit(kind, path.name, path.read_text(encoding="utf-8"), "-O2", path.parent, headers) for path in sources]
+    return _library(units)
+
+
 @dataclass(frozen=True)
 class _Unit:
     """What one g++ compiles."""
@@ -88,11 +97,13 @@ class _Unit:
     name: str
     text: str
     level: str
+    includes: Path = RUNTIME
+    headers: str = ""
 
 
 def _library(units: Sequence[_Unit]) -> Path:
     folder = open_cache()
-    parts = [part for unit in units for part in (unit.name, unit.text, unit.level)]
+    parts = [part for unit in units for part in (unit.name, unit.text, unit.level, unit.headers)]
     key = hashlib.sha256("\0".join((*parts, *FLAGS, _identity(), _headers())).encode()).hexdigest()
     place = folder.path(KIND, key, ".so")
     if not place.exists():
@@ -116,7 +127,7 @@ def _compile(units: Sequence[_Unit]) -> bytes:
 def _compile_unit(unit: _Unit, folder: Path) -> None:
     source = folder / unit.name
     source.write_text(unit.text, encoding="utf-8")
-    flags = [*FLAGS, unit.level, f"-I{RUNTIME}"]
+    flags = [*FLAGS, unit.level, f"-I{unit.includes}"]
     if unit.level != "-O0":
         flags += ["-ftree-vectorize", "-fvect-cost-model=dynamic"]
     if platform.machine() != "aarch64":

@@ -25,6 +25,7 @@ from gpuprof.emulator.compiled.library import (
 )
 from gpuprof.emulator.compiled.translate import Translation, translate
 from gpuprof.emulator.counting.counters import Counters
+from gpuprof.emulator.trace import ACCESS, RUN, Trace
 from gpuprof.isa.machine import CONSTANT_BANK_BYTES
 
 if TYPE_CHECKING:
@@ -100,6 +101,41 @@ class CompiledEngine:
             raise Stopped(stop)
         return counters, executed
 
+    def trace(self, blocks: Blocks, limit: int) -> Trace:
+        """Run these blocks one after another and record what they execute; raises Stopped.
+
+        ``limit``: runs, and accesses, at most.
+        """
+        numbers = np.ascontiguousarray(blocks, np.int64)
+        counters = np.zeros((self._translation.places, COUNTER_PLACES), np.int64)
+        executed = np.zeros((len(self._translation.segments), 2), np.int64)
+        stop, library = StopRecord(), runtime()
+        handle = library.gp_trace_new(limit)
+        try:
+            library.gp_run_traced(
+                ctypes.byref(self._record),
+                numbers.ctypes.data,
+                len(numbers),
+                counters.ctypes.data,
+                executed.ctypes.data,
+                ctypes.byref(stop),
+                handle,
+            )
+            if stop.fault != NONE:
+                raise Stopped(stop)
+            counts = np.zeros(3, np.int64)
+            library.gp_trace_counts(handle, counts.ctypes.data)
+            runs = np.zeros(int(counts[0]), RUN)
+            accesses = np.zeros(int(counts[1]), ACCESS)
+            sectors = np.zeros(int(counts[2]), np.uint32)
+            library.gp_trace_copy(handle, runs.ctypes.data, accesses.ctypes.data, sectors.ctypes.data)
+        finally:
+            library.gp_trace_free(handle)
+        segments = np.array(
+            [(segment.first, segment.last) for segment in self._translation.segments], np.int32
+        ).reshape(-1, 2)
+        return Trace(numbers, self._context.warps, segments, runs, accesses, sectors)
+
     def _counters(self, counted: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> Counters:
         counters = np.sum([each for each, _ in counted], axis=0)
         executed = np.sum([each for _, each in counted], axis=0)
@@ -160,8 +196,8 @@ def _rounds(context: LaunchContext) -> NDArray[np.int64]:
     from gpuprof.emulator.control.barrier_rules import went_round
 
     instructions = context.program.function.instructions
-    bars = [index for index, each in enumerate(instructions) if each.opcode == "BAR"]
-    leaves = [index for index, each in enumerate(instructions) if each.opcode == "EXIT"]
+    bars = [index for index, instruction in enumerate(instructions) if instruction.opcode == "BAR"]
+    leaves = [index for index, instruction in enumerate(instructions) if instruction.opcode == "EXIT"]
     pairs = [(bar, end) for bar in bars for end in leaves if went_round(context.program, bar * 16, end * 16)]
     return np.array(pairs, np.int64).reshape(-1, 2)
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 I64 = ctypes.c_int64
 POINTER = ctypes.c_void_p
 #: Why a launch stopped (lanes.hpp: Fault).
-NONE, REPEAT_IN_NUMPY, ENDLESS, DEADLOCK, UNKNOWN_PLACE = range(5)
+NONE, REPEAT_IN_NUMPY, ENDLESS, DEADLOCK, UNKNOWN_PLACE, TRACE_FULL = range(6)
 #: Counters of an instruction (lanes.hpp: Counter), by the names of ``counting.counters.Counters``.
 COUNTERS = (
     "issued",
@@ -90,12 +90,21 @@ def runtime() -> Any:
     library = ctypes.CDLL(str(runtime_library()), mode=ctypes.RTLD_GLOBAL)
     library.gp_run.restype = I64
     library.gp_run.argtypes = (POINTER, POINTER, I64, POINTER, POINTER, POINTER)
+    library.gp_run_traced.restype = I64
+    library.gp_run_traced.argtypes = (*library.gp_run.argtypes, POINTER)
+    library.gp_trace_new.restype = POINTER
+    library.gp_trace_new.argtypes = (I64,)
+    library.gp_trace_counts.argtypes = (POINTER, POINTER)
+    library.gp_trace_copy.argtypes = (POINTER, POINTER, POINTER, POINTER)
+    library.gp_trace_free.argtypes = (POINTER,)
     library.gp_set_table.argtypes = (ctypes.c_int, POINTER, POINTER, POINTER, POINTER, I64)
     for number, name in enumerate(TABLE_NAMES):
         table = interpolator(name)
-        arrays = [np.ascontiguousarray(each) for each in (table.constant, table.linear, table.quadratic, table.squares)]
+        arrays = [
+            np.ascontiguousarray(array) for array in (table.constant, table.linear, table.quadratic, table.squares)
+        ]
         _KEPT.append(arrays)
-        library.gp_set_table(number, *(each.ctypes.data for each in arrays), table.low_bits)
+        library.gp_set_table(number, *(array.ctypes.data for array in arrays), table.low_bits)
     return library
 
 

@@ -28,7 +28,7 @@ Masked = TypeVar("Masked", Fragment, Waiting)
 
 #: A fragment is gathered when it holds at most this share of a batch's warps, and the batch is this large.
 _SHARE = 4
-_MINIMUM_LANES = 4096
+_MIN_LANES = 4096
 #: Gathering costs some hundred array operations, so a short detour is not worth it.
 _PATIENCE = 8
 
@@ -46,7 +46,7 @@ def worthwhile(batch: Batch, fragment: Fragment) -> Part | None:
     """The part to gather for this fragment, or None when it had better run where it is."""
     if batch.observer is not None or batch.launch.options.order is not None:
         return None
-    if batch.size < _MINIMUM_LANES or fragment.warps * _SHARE > batch.block_count * batch.warp_count:
+    if batch.size < _MIN_LANES or fragment.warps * _SHARE > batch.block_count * batch.warp_count:
         return None
     batch.patience += 1
     if batch.patience < _PATIENCE:

@@ -428,6 +428,17 @@ def trap(decoded: Decoded, site: Site) -> Terminator:
     return guarded(execute, decoded, site)
 
 
+def set_register_limit(decoded: Decoded, site: Site) -> Step:
+    """USETMAXREG: setmaxnreg; registers are never short here, so that an allocation succeeds at once."""
+    results = [operand for operand in decoded.operands if operand.kind is OperandKind.UNIFORM_PREDICATE]
+
+    def execute(batch: Batch) -> None:
+        for result in results:
+            batch.set_predicate(result, TRUE)
+
+    return execute
+
+
 def bssy(decoded: Decoded, site: Site) -> Step:
     """BSSY: the barrier register takes the mask of the active lanes."""
     slot = decoded.operands[0].index
@@ -528,4 +539,5 @@ STEPS: dict[str, Callable[[Decoded, Site], Step]] = {
     "PREEXIT": nothing,
     "ACQBULK": nothing,
     "WARPGROUP": nothing,
+    "USETMAXREG": set_register_limit,
 }

@@ -28,7 +28,7 @@ GLOBAL_BASE = 0x7F00_0000_0000
 #: Distance that is kept free before, between and after buffers.
 GUARD_BYTES = 16 << 20
 _RESERVED_BYTES = 4 << 30
-_LEAST_BYTES = 128 << 20
+_MIN_BYTES = 128 << 20
 _ALIGNMENT = 512
 _NORESERVE = getattr(mmap, "MAP_NORESERVE", 0x4000)
 #: Words of the shadow that are looked at in one go.
@@ -213,8 +213,8 @@ def _reserve_both() -> tuple[int, mmap.mmap, mmap.mmap]:
             return size, _reserve(size), _reserve(size // 4)
         except OSError as error:
             size //= 2
-            if size < _LEAST_BYTES:
-                message = f"cannot reserve {_LEAST_BYTES:,} bytes of address space for the emulated device"
+            if size < _MIN_BYTES:
+                message = f"cannot reserve {_MIN_BYTES:,} bytes of address space for the emulated device"
                 raise DeviceMemoryError(f"{message} ({error.strerror}); raise the limit (ulimit -v)") from None
 
 

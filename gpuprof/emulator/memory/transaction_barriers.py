@@ -11,7 +11,7 @@ Source: PTX ISA, "mbarrier"; the forms' meaning was found from nvcc's code for e
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -115,7 +115,7 @@ class _Place:
         return np.broadcast_to(flat, (lanes.block_count, lanes.warp_count, WARP))
 
 
-def _first_of_warps(lanes: Batch) -> Bool:
+def first_of_warps(lanes: Batch) -> Bool:
     """Of every warp that executes its first active lane: instructions of the uniform datapath execute once."""
     active = lanes.active()
     first: Bool = active & (np.arange(WARP) == active.argmax(axis=2)[:, :, None])
@@ -127,7 +127,7 @@ def _exchange(decoded: Decoded) -> Step:
     place, source, target = _Place(decoded), decoded.operands[-1], decoded.operands[0]
 
     def execute(lanes: Batch) -> None:
-        chosen = _first_of_warps(lanes)
+        chosen = first_of_warps(lanes)
         places = place.elements(lanes)[chosen]
         memory = lanes.shared.rows(8).reshape(-1)
         old = np.zeros(chosen.shape, np.uint64)
@@ -271,25 +271,32 @@ def bulk_copy(decoded: Decoded, index: int) -> Step:
     amount = decoded.operands[-1]
 
     def execute(lanes: Batch) -> None:
-        chosen = _first_of_warps(lanes)
+        chosen = first_of_warps(lanes)
         shape = chosen.shape
         to, barrier = (np.broadcast_to(lanes.u32_next(target, step), shape)[chosen].tolist() for step in (0, 1))
         start = np.broadcast_to(lanes.u64(bind_alone(source)), shape)[chosen].tolist()
         size = (np.broadcast_to(lanes.u32(amount), shape)[chosen].astype(np.int64) * 16).tolist()
         rows = np.broadcast_to(lanes.row_offsets(1), shape)[chosen].tolist()
-        memory, words = lanes.shared.rows(1), lanes.shared.rows(8)
-        completed = False
-        for row, place, first, count, at in zip(rows, to, start, size, barrier, strict=True):
+        memory = lanes.shared.rows(1)
+        for row, place, first, count in zip(rows, to, start, size, strict=True):
             _check_copy(lanes, decoded, chosen, place, first, count)
             memory[row, place : place + count] = lanes.launch.arena.view(first, count)
-            word = _with_bytes(int(words[row, at >> 3]), -count)
-            pending = word >> _SYNCS.pending_at & (1 << _SYNCS.pending_bits) - 1
-            done, words[row, at >> 3] = _SYNCS.settled(word, pending or 1 << _SYNCS.pending_bits)
-            completed = completed or done
-        if completed:
-            lanes.complete_phase()
+        bytes_arrive(lanes, list(zip(rows, barrier, size, strict=True)))
 
     return execute
+
+
+def bytes_arrive(lanes: Batch, arrivals: Sequence[tuple[int, int, int]]) -> None:
+    """Bytes of bulk copies are there: (row of the batch, the mbarrier's shared address, bytes) each."""
+    words = lanes.shared.rows(8)
+    completed = False
+    for row, at, count in arrivals:
+        word = _with_bytes(int(words[row, at >> 3]), -count)
+        pending = word >> _SYNCS.pending_at & (1 << _SYNCS.pending_bits) - 1
+        done, words[row, at >> 3] = _SYNCS.settled(word, pending or 1 << _SYNCS.pending_bits)
+        completed = completed or done
+    if completed:
+        lanes.complete_phase()
 
 
 def _check_copy(lanes: Batch, decoded: Decoded, chosen: Bool, place: int, first: int, count: int) -> None:

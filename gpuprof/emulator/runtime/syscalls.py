@@ -33,7 +33,7 @@ Lane = tuple[int, int, int]
 _SYSTEM_BASE = 0x7D80_0000_0000
 _RETURN_REGISTER = 20
 _FIRST_ARGUMENT = 4
-_LONGEST_STRING = 4096
+_MAX_STRING_BYTES = 4096
 
 
 def system_address(name: str) -> int:
@@ -178,7 +178,7 @@ def _string(batch: Batch, address: int, lane: Lane, location: CodeLocation) -> s
     if not address:
         return "(null)"
     found = bytearray()
-    while len(found) < _LONGEST_STRING:
+    while len(found) < _MAX_STRING_BYTES:
         byte = _read(batch, address + len(found), 1, lane, location)
         if byte == b"\0":
             break

@@ -75,7 +75,7 @@ def compare_output(
     if unwritten is not None:
         never = unwritten.reshape(-1)
     elif poison is not None:
-        never = _left_over(flat_got, wrong, poison)
+        never = _left_over(got.reshape(-1), wrong, poison)
     else:
         never = np.zeros_like(wrong)
     others = wrong & ~never
@@ -119,8 +119,13 @@ def _left_over(got: NDArray[np.generic], wrong: NDArray[np.bool_], poison: int) 
 
 
 def comparable(got: NDArray[np.generic], want: NDArray[np.generic]) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
-    """Both flat. Integers in the output's width, as C converts them; booleans by their byte: poison is not one."""
+    """Both flat. Integers in the output's width, as C converts them; booleans by their byte: poison is not one.
+
+    Floats that numpy itself does not have (ml_dtypes) become float32, which holds them exactly.
+    """
     flat_got, flat_want = got.reshape(-1), np.broadcast_to(want, got.shape).reshape(-1)
+    if flat_got.dtype.kind == "V" or flat_got.dtype.name.startswith("float8"):
+        return flat_got.astype(np.float32), flat_want
     if flat_got.dtype.kind == "b":
         return flat_got.view(np.uint8), (flat_want != 0).view(np.uint8)
     if flat_got.dtype.kind in "iu" and flat_want.dtype.kind in "iub":
@@ -211,8 +216,6 @@ def _compare(
 
 
 def _wide(values: NDArray[np.generic]) -> NDArray[np.float64]:
-    if values.dtype.kind == "c":
-        raise TypeError("complex outputs cannot be compared; describe them as pairs of floats")
     return values.astype(np.float64)
 
 

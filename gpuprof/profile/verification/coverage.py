@@ -10,6 +10,7 @@ import numpy as np
 
 from gpuprof.device.jobs import BufferSpec, Job
 from gpuprof.device.session import Coverage
+from gpuprof.experiment.element_types import as_numbers, kind_of
 from gpuprof.profile.verification.cache import WRITTEN_SUFFIX, Limits
 from gpuprof.profile.verification.unordered import Ordering
 
@@ -33,7 +34,7 @@ def limits_of(job: Job, coverage: Mapping[str, Coverage], names: frozenset[str])
     for spec in job.buffers:
         if not spec.output:
             continue
-        known, must = coverage.get(spec.name), spec.name in names and spec.file is None
+        known, must = coverage.get(spec.name), spec.name in names and not spec.holds_something
         if known is None:
             found[spec.name] = Limits(may_be_left=must)
         elif known.sampled:
@@ -91,7 +92,12 @@ def _needed(spec: BufferSpec, reference: Path) -> int:
     total = int(np.prod(spec.shape))
     if spec.file is None:
         return total
-    before = np.load(spec.file, mmap_mode="r").reshape(-1)
+    stored = np.load(spec.file, mmap_mode="r")
+    if spec.element and kind_of(spec.element) != "c":
+        stored = as_numbers(stored, spec.element)
+        want, total = np.broadcast_to(want, stored.shape), stored.size
+        return int(np.count_nonzero(want != stored)) * int(np.prod(spec.shape)) // total
+    before = stored.reshape(-1)
     flat = np.broadcast_to(want, spec.shape).reshape(-1)
     pieces = range(0, total, _PIECE)
     return sum(int(np.count_nonzero(flat[at : at + _PIECE] != before[at : at + _PIECE])) for at in pieces)

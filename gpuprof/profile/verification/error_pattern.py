@@ -15,9 +15,9 @@ PICTURE_COLUMNS = 32
 #: An extent that holds at most this share of its axis is an edge or a corner.
 EDGE_SHARE = 0.25
 #: A form is named when this share of it is wrong: some wrong values are right by chance.
-MOSTLY = 0.75
+SHARE_OF_FORM = 0.75
 #: Smaller squares have no diagonal worth a word.
-LEAST_SQUARE = 4
+MIN_SQUARE = 4
 #: A flat output at least this long is drawn as rows.
 FLAT_ROW = 32
 
@@ -39,17 +39,17 @@ def where_wrong(wrong: NDArray[np.bool_]) -> str:
 def _diagonal_word(plane: NDArray[np.bool_]) -> str | None:
     """What is said of a square by its diagonal: a transposed matrix is right there alone, a mask wrong on one side."""
     size = plane.shape[0]
-    if size < LEAST_SQUARE or plane.shape[1] != size:
+    if size < MIN_SQUARE or plane.shape[1] != size:
         return None
     diagonal = np.eye(size, dtype=np.bool_)
     if np.array_equal(plane, diagonal):
         return "the diagonal"
-    if np.count_nonzero(plane & diagonal) == 0 and np.count_nonzero(plane) >= MOSTLY * (size * size - size):
+    if np.count_nonzero(plane & diagonal) == 0 and np.count_nonzero(plane) >= SHARE_OF_FORM * (size * size - size):
         return "all but the diagonal: transposed?"
     triangles = {"upper triangle": np.triu(np.ones_like(plane)), "lower triangle": np.tril(np.ones_like(plane))}
     for name, triangle in triangles.items():
         inside = np.count_nonzero(plane & triangle)
-        if inside == np.count_nonzero(plane) and inside >= MOSTLY * (size * size - size) / 2:
+        if inside == np.count_nonzero(plane) and inside >= SHARE_OF_FORM * (size * size - size) / 2:
             return name
     return None
 
@@ -57,7 +57,7 @@ def _diagonal_word(plane: NDArray[np.bool_]) -> str | None:
 def _box_word(plane: NDArray[np.bool_], rows: NDArray[np.intp], columns: NDArray[np.intp]) -> str | None:
     """The word when the wrong elements fill one box (three quarters of it at least), else None."""
     box = plane[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
-    if np.count_nonzero(box) < MOSTLY * box.size:
+    if np.count_nonzero(box) < SHARE_OF_FORM * box.size:
         return None
     across, along = _position(rows, plane.shape[0]), _position(columns, plane.shape[1])
     if across == along == "whole":
@@ -109,7 +109,7 @@ def picture(wrong: NDArray[np.bool_]) -> tuple[str, ...]:
     plane, there = _as_plane(wrong), _as_plane(np.ones_like(wrong))
     row_edges = _edges(plane.shape[0], PICTURE_ROWS)
     column_edges = _edges(plane.shape[1], PICTURE_COLUMNS)
-    summed, cells = (_sums(each, row_edges, column_edges) for each in (plane, there))
+    summed, cells = (_sums(mask, row_edges, column_edges) for mask in (plane, there))
     marks = np.where(summed == 0, np.where(cells == 0, " ", "."), np.where(summed == cells, "#", "x"))
     return tuple("".join(line).rstrip() for line in marks)
 

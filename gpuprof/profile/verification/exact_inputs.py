@@ -9,15 +9,14 @@ import re
 import zlib
 from dataclasses import replace
 
-import numpy as np
-
+from gpuprof.experiment.element_types import kind_of
 from gpuprof.experiment.model import Buffer, Fill, Variant
 
 #: The multiplier of Knuth's multiplicative hash (The Art of Computer Programming, vol. 3, section 6.4): signs and sizes
 #: follow no pattern that a kernel's indexing could have.
 _HASH = "((i + {start}) * 2654435761 % 4294967296 // {bit} % 2)"
 #: Largest magnitudes to try: 1 to 2 where the sums stay exact, else 1.
-LARGEST = (2, 1)
+MAGNITUDES = (2, 1)
 
 
 def with_small_integers(variant: Variant, nonnegative: frozenset[str], largest: int) -> Variant | None:
@@ -34,7 +33,7 @@ def with_small_integers(variant: Variant, nonnegative: frozenset[str], largest: 
 
 
 def _may_be_replaced(buffer: Buffer) -> bool:
-    return np.dtype(buffer.dtype).kind == "f" and buffer.fill.kind in ("random", "expression")
+    return kind_of(buffer.dtype) == "f" and buffer.fill.kind in ("random", "expression")
 
 
 def _filled(buffer: Buffer, signed: bool, largest: int) -> Buffer:

@@ -6,16 +6,23 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gpuprof.isa.opcodes import Computes, Kind, Operation, names_where
+
 if TYPE_CHECKING:
     from gpuprof.sass.model import Instruction
 
 #: Significant bits of the formats; half a unit in the last place is ``2**-bits`` of a value.
-BITS = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
+BITS = {"float8_e5m2": 3, "float8_e4m3fn": 4, "bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
 
-_HALF = frozenset(("HFMA2", "HADD2", "HMUL2", "HADD2_32I", "HFMA2_32I", "HMUL2_32I", "HMNMX2"))
-_SINGLE = frozenset(("FFMA", "FADD", "FMUL", "FFMA32I", "FADD32I", "FMUL32I", "FFMA2", "FADD2", "FMUL2"))
-_DOUBLE = frozenset(("DFMA", "DADD", "DMUL", "DMMA"))
-_TENSOR = frozenset(("HMMA", "HGMMA", "QMMA", "QGMMA", "UTCHMMA", "UTCQMMA", "OMMA"))
+_ARITHMETIC = (Computes.ADD, Computes.MULTIPLY, Computes.MULTIPLY_ADD)
+_HALF = names_where(lambda row: row.kind is Kind.FP16 and row.computes in (*_ARITHMETIC, Computes.MIN_MAX))
+_SINGLE = names_where(lambda row: row.kind is Kind.FP32 and row.computes in _ARITHMETIC)
+_DOUBLE = names_where(
+    lambda row: row.operation is Operation.FP64 and row.computes in (*_ARITHMETIC, Computes.MATRIX_PRODUCT)
+)
+#: Tensor products of integers and bits, whose sums are exact.
+_EXACT_TENSOR = ("IMMA", "BMMA", "IGMMA", "BGMMA", "UTCIMMA")
+_TENSOR = names_where(lambda row: row.kind is Kind.TENSOR and row.name not in (*_DOUBLE, *_EXACT_TENSOR))
 #: Approximations of MUFU that are worse than two units in the last place of a float32.
 _COARSE = {"TANH": 2.0**-10.5, "SIN": 2.0**-18, "COS": 2.0**-18, "EX2": 2.0**-18, "LG2": 2.0**-18}
 #: What products lose when a tensor core takes its inputs in a narrower format than the buffers have.

@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpuprof.errors import ExpressionError
+from gpuprof.experiment.expressions import parse
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -68,8 +71,8 @@ def terms_of(text: str, scope: Mapping[str, Any], random: Mapping[str, bool]) ->
     ``random`` tells of each array whether its values are random.
     """
     try:
-        return _Reader(scope, random).part(ast.parse(text, mode="eval").body).terms
-    except (_NotLinearError, SyntaxError, OverflowError, ZeroDivisionError):
+        return _Reader(scope, random).part(parse(text).tree).terms
+    except (_NotLinearError, ExpressionError, OverflowError, ZeroDivisionError):
         return None
 
 
@@ -90,6 +93,8 @@ class _Reader:
 
     def _name(self, node: ast.Name) -> _Part:
         value = self._scope.get(node.id)
+        if isinstance(value, np.ndarray) and value.dtype.kind == "c":
+            raise _NotLinearError
         if isinstance(value, np.ndarray):
             return _Part(array_terms(value, self._random.get(node.id, False)), value.shape)
         if not isinstance(value, int | float):

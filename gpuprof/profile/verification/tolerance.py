@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpuprof.errors import ExpressionError
+from gpuprof.experiment.expressions import parse
 from gpuprof.experiment.model import Buffer, Tolerance
 from gpuprof.profile.verification.precision import BITS, Precision, usual_precision
 
@@ -38,13 +40,22 @@ OTHER_UNITS = 8.0
 #: A partial sum of random signs seldom exceeds this many times its typical size.
 WALK = 2.0
 #: Half of the smallest subnormal: what rounding to the output's type may lose of a tiny value.
-_TINY = {"float16": 2.0**-25, "bfloat16": 2.0**-134, "float32": 2.0**-150, "float64": 0.0}
+_TINY = {
+    "float8_e5m2": 2.0**-17,
+    "float8_e4m3fn": 2.0**-10,
+    "float16": 2.0**-25,
+    "bfloat16": 2.0**-134,
+    "float32": 2.0**-150,
+    "float64": 0.0,
+}
 #: Elements looked at in one go.
 _PIECE = 1 << 20
 #: Reductions by name that the reference's expressions know.
 REDUCTIONS = frozenset(
     {"sum", "mean", "cumsum", "prod", "cumprod", "dot", "std", "var", "norm", "logsumexp", "softmax"}
 )
+#: Of these each element sums as many terms as the second argument has elements.
+CONVOLUTIONS = frozenset({"convolve", "correlate", "convolve2d", "correlate2d"})
 
 
 @dataclass(frozen=True)
@@ -148,8 +159,8 @@ def reduction_length(expression: str, buffers: Mapping[str, Buffer]) -> int:
     An expression without either has 1; a name that is not a buffer counts nothing.
     """
     try:
-        tree = ast.parse(expression, mode="eval")
-    except SyntaxError:
+        tree = parse(expression).tree
+    except ExpressionError:
         return 1
     return max((_terms(node, buffers) for node in ast.walk(tree)), default=1)
 
@@ -157,6 +168,8 @@ def reduction_length(expression: str, buffers: Mapping[str, Buffer]) -> int:
 def _terms(node: ast.AST, buffers: Mapping[str, Buffer]) -> int:
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult):
         return max((buffer.shape[-1] for buffer in _named(node.left, buffers) if buffer.shape), default=1)
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in CONVOLUTIONS:
+        return max((buffer.elements for taps in node.args[1:2] for buffer in _named(taps, buffers)), default=1)
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in REDUCTIONS:
         return max((_extent(node, buffer) for buffer in _named(node, buffers)), default=1)
     return 1

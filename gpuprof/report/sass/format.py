@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from gpuprof.isa.opcodes import Kind
 from gpuprof.sass.loops import LoopFacts
-from gpuprof.sass.model import Control, SourceLine
+from gpuprof.sass.model import SourceLine
 
 #: Style of an instruction by its kind, on a terminal.
 KIND_STYLES = {
@@ -58,14 +58,6 @@ def address(value: int) -> str:
 def place(source: SourceLine | None) -> str:
     """``file.cu:12``; empty without line information."""
     return f"{source.file.rsplit('/', 1)[-1]}:{source.line}" if source is not None else ""
-
-
-def control_text(control: Control) -> str:
-    """``B01----:R-:W2:Y:S04``: scoreboards awaited, read and write barrier set, yield, stall cycles."""
-    wait = "".join(str(bit) if control.wait_mask >> bit & 1 else "-" for bit in range(6))
-    read = "-" if control.read_barrier is None else str(control.read_barrier)
-    write = "-" if control.write_barrier is None else str(control.write_barrier)
-    return f"B{wait}:R{read}:W{write}:{'Y' if control.yields else '-'}:S{control.stall:02d}"
 
 
 def accesses_text(counts: dict[str, int]) -> str:

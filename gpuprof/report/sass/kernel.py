@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from gpuprof.report.sass.listing import ListingOptions
 
-_MOST_GROUPS = 6
-_MOST_LOOPS = 12
+_MAX_GROUPS = 6
+_MAX_LOOPS = 12
 _HEAD_STYLE = "bold"
 _KEEP = "\u00a0"  #: a blank at which no line is folded
 
@@ -31,7 +31,7 @@ def print_analysis(head: KernelHead, analysis: Analysis, console: Console, *, fi
     print_head(head, analysis, console)
     if analysis.loops:
         _section(console, "Loops (own code per iteration)")
-        print_columns(loop_columns(analysis.loops[:_MOST_LOOPS]), console, exports="--json")
+        print_columns(loop_columns(analysis.loops[:_MAX_LOOPS]), console, exports="--json")
         for line in _loop_lines(analysis):
             _line(console, line)
     if analysis.stream is not None:
@@ -53,11 +53,12 @@ def print_head(head: KernelHead, analysis: Analysis, console: Console) -> None:
     from rich.text import Text
 
     console.print(Text(head.name, style=_HEAD_STYLE), soft_wrap=True)
-    for line in _head_lines(head, analysis):
+    for line in head_lines(head, analysis):
         _line(console, line)
 
 
-def _head_lines(head: KernelHead, analysis: Analysis) -> Iterator[str]:
+def head_lines(head: KernelHead, analysis: Analysis) -> Iterator[str]:
+    """Origin, then resources and occupancy."""
     yield ", ".join(part for part in (head.arch, head.compiler, head.origin) if part)
     parts = []
     if head.registers is not None:
@@ -114,9 +115,9 @@ def _ratio(loop: LoopFacts) -> str:
 
 
 def _loop_lines(analysis: Analysis) -> Iterator[str]:
-    if len(analysis.loops) > _MOST_LOOPS:
-        yield f"and {len(analysis.loops) - _MOST_LOOPS} more loops (--json lists all)"
-    shown = [loop for loop in analysis.loops[:_MOST_LOOPS] if loop.unrolling is not None or loop.trip.text]
+    if len(analysis.loops) > _MAX_LOOPS:
+        yield f"and {len(analysis.loops) - _MAX_LOOPS} more loops (--json lists all)"
+    shown = [loop for loop in analysis.loops[:_MAX_LOOPS] if loop.unrolling is not None or loop.trip.text]
     for loop in shown:
         words = [loop.unrolling.text] if loop.unrolling is not None and loop.math_count > 1 else []
         if loop.trip.text and loop.trip.count is None:
@@ -165,10 +166,10 @@ def predication_lines(analysis: Analysis) -> Iterator[str]:
     inside = f", {predication.in_subroutines} of them in subroutines" if predication.in_subroutines else ""
     yield f"{plural(predication.predicated, 'predicated instruction')} ({share:.1f}%){fillers}{inside}"
     gathered = _gather_groups(analysis)
-    for line in gathered[:_MOST_GROUPS]:
+    for line in gathered[:_MAX_GROUPS]:
         yield f"  {line}"
-    if len(gathered) > _MOST_GROUPS:
-        yield f"  and {len(gathered) - _MOST_GROUPS} more kinds (--json lists every predicate)"
+    if len(gathered) > _MAX_GROUPS:
+        yield f"  and {len(gathered) - _MAX_GROUPS} more kinds (--json lists every predicate)"
     became = predication.became_predication
     if became:
         places = list(dict.fromkeys(place(group.source) for group in became))

@@ -14,7 +14,7 @@ from gpuprof.sass.analysis import Analysis
 if TYPE_CHECKING:
     from rich.console import Console
 
-_LONGEST_NAME = 60
+_MAX_NAME_LENGTH = 60
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ def row_of(name: str, registers: int | None, analysis: Analysis) -> OverviewRow:
     """The row of one function."""
     stream = analysis.stream
     return OverviewRow(
-        name=name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 3] + "...",
+        name=name if len(name) <= _MAX_NAME_LENGTH else name[: _MAX_NAME_LENGTH - 3] + "...",
         arch=analysis.arch,
         instructions=analysis.instructions,
         registers=registers,

@@ -10,7 +10,7 @@ from gpuprof.sass.library_code import WIDE_DIVISION
 from gpuprof.sass.model import Instruction, Operand, OperandKind
 from gpuprof.sass.opcodes import kind_of
 
-_DEEPEST = 6
+_MAX_DEPTH = 6
 _MOVES = frozenset(("MOV", "UMOV", "IMAD", "R2UR", "HFMA2", "CS2R"))
 _WIDER = ("F2F", "I2F")
 
@@ -24,6 +24,7 @@ def integer_division(case: Case) -> Iterator[Found]:
             yield Found(
                 "integer division", 65 + 10 * loop.depth, reciprocals, "integer divisions or remainders",
                 "make the divisor a power of two or a constant, or count instead of dividing",
+                single="integer division or remainder",
             )  # fmt: skip
 
 
@@ -72,6 +73,7 @@ def double_literals(case: Case) -> Iterator[Found]:
         yield Found(
             "fp64", 72 if number else 26, hits, "FP64 instructions on single-precision values, by a double literal",
             "write constants as 0.1f, and call the float functions (sqrtf, expf)",
+            single="FP64 instruction on single-precision values, by a double literal",
         )  # fmt: skip
 
 
@@ -98,7 +100,7 @@ def _follow(case: Case, index: int, chain: set[int], depth: int) -> tuple[bool, 
             continue
         for site in case.flow.definitions(index, register).sites:
             instruction = case.code(site)
-            if site in chain or case.library.holds(site) or depth > _DEEPEST:
+            if site in chain or case.library.holds(site) or depth > _MAX_DEPTH:
                 continue
             if instruction.opcode in _WIDER and "F64" in instruction.modifiers[:1] and case.loop_number(site) == loop:
                 chain.add(site)

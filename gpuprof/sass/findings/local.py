@@ -24,18 +24,19 @@ def local_memory(case: Case) -> Iterator[Found]:
             yield Found(
                 "local array", weight, indices, "local memory accesses at run-time addresses",
                 "a local array indexed at run time lives in memory: unroll its loops or use shared memory", each=1,
+                single="local memory access at a run-time address",
             )  # fmt: skip
         elif case.spill_bytes:
             yield Found(
                 "spill", weight + 5, indices, "accesses to spilled registers",
                 "use fewer live values, a smaller tile per thread, or __launch_bounds__ that allow more registers",
-                each=1,
+                each=1, single="access to a spilled register",
             )  # fmt: skip
         elif number and not _has_local_array(case):
             yield Found(
                 "stack", weight - 5, indices, "accesses to the thread's stack in local memory",
                 "spilled registers or a local array: use fewer live values, or unroll so that indices are constant",
-                each=1,
+                each=1, single="access to the thread's stack in local memory",
             )  # fmt: skip
 
 

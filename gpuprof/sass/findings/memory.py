@@ -101,13 +101,13 @@ def _global_request(case: Case, index: int) -> _Request | None:
     if active is None or not active.mask.any():
         return None
     width = access_bits(instruction) // 8
-    rows = _rows_apart(value)
+    rows = rows_apart(value)
     worst: _Request | None = None
     for warp, mask in enumerate(active.mask):
         if not mask.any():
             continue
         lanes = int(mask.sum())
-        taken = _least_sectors(rows[warp][mask], width, value)
+        taken = least_sectors(rows[warp][mask], width)
         ideal = _filled_sectors(rows[warp][mask], width)
         full = memory_access.ideal_sectors(WARP_LANES, width)
         if taken > max(ideal, memory_access.ideal_sectors(lanes, width), full) and (
@@ -117,16 +117,19 @@ def _global_request(case: Case, index: int) -> _Request | None:
     return worst
 
 
-def _rows_apart(value: Value) -> Lanes:
-    """The lanes' addresses, those with different run-time parts far from each other."""
+def rows_apart(value: Value) -> Lanes:
+    """The lanes' addresses (warps, 32) from 0 on, those with different run-time parts far from each other."""
     known: Lanes = value.known - value.known.min()
     for _, lanes in value.scaled:
         known = known + (lanes - lanes.min()) % (1 << 20) * _ROW_DISTANCE
     return known
 
 
-def _least_sectors(addresses: Lanes, width: int, value: Value) -> int:
-    """Sectors touched, at the place within a sector that suits best: where the whole begins is seldom known."""
+def least_sectors(addresses: Lanes, width: int) -> int:
+    """Sectors touched by ``width`` bytes at each address, at the place in a sector that suits best.
+
+    Where the whole begins is seldom known.
+    """
     on = np.ones((1, len(addresses)), np.bool_)
     step = max(1, min(width, SECTOR_BYTES))
     row = addresses[None, :]
@@ -172,7 +175,7 @@ def _structures(case: Case, requests: Sequence[_Request]) -> list[list[_Request]
 
 def _base_text(case: Case, index: int) -> tuple[object, ...]:
     place = _place_of_global(case.code(index)) or 0
-    operand = [one for one in case.code(index).operands if one.kind is OperandKind.MEMORY][place]
+    operand = [memory for memory in case.code(index).operands if memory.kind is OperandKind.MEMORY][place]
     if operand.base is None:
         return ()
     return operand.base.text.removesuffix(".reuse"), case.flow.definitions(index, ("R", operand.base.index)).sites
@@ -292,7 +295,7 @@ def contended_atomics(case: Case) -> Iterator[Found]:
 
 
 def _most_on_one_address(value: Value, active: Active) -> tuple[int, int]:
-    rows = _rows_apart(value)
+    rows = rows_apart(value)
     best = (0, 0)
     for warp, mask in enumerate(active.mask):
         if mask.any():

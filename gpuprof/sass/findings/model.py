@@ -63,6 +63,7 @@ class Found:
     tried: str = ""
     loop: int | None = None  #: where it is not that of the first instruction
     counted: bool = True  #: whether the sentence names how many instructions there are
+    single: str = ""  #: ``what`` of one instruction, where that reads otherwise
 
 
 @dataclass(frozen=True)
@@ -132,8 +133,8 @@ def finding_of(case: Case, found: Found) -> Finding:
         place = f"in loop {loop}" if loop else "outside of loops"
     else:
         place = place_of(case, found.indices)
-    sentence = f"{found.what} {place}{where}"
     number = len(found.indices)
+    sentence = f"{found.single if found.single and number == 1 else found.what} {place}{where}"
     if found.counted:
         sentence = f"{number} {sentence}"
     return Finding(

@@ -9,13 +9,13 @@ from gpuprof.isa.machine import INSTRUCTION_BYTES
 from gpuprof.isa.opcodes import Control, opcode
 from gpuprof.sass.findings.model import Case, Found
 
-_FEW_FFMA_PER_BARRIER = 32
+_MIN_FFMA_PER_BARRIER = 32
 
 
 def barriers(case: Case) -> Iterator[Found]:
     for loop in case.loops:
         math = loop.math_count
-        if not loop.barriers or loop.math != "FFMA" or loop.children or math >= _FEW_FFMA_PER_BARRIER * loop.barriers:
+        if not loop.barriers or loop.math != "FFMA" or loop.children or math >= _MIN_FFMA_PER_BARRIER * loop.barriers:
             continue
         hits = [index for index in case.own(loop.number)
                 if opcode(case.code(index).opcode).control is Control.BLOCK_BARRIER]  # fmt: skip
@@ -23,6 +23,7 @@ def barriers(case: Case) -> Iterator[Found]:
             yield Found(
                 "barrier", 38 + 10 * loop.depth, hits, f"block barriers for {math} FFMA per iteration",
                 "give each barrier more work: a deeper tile, or more results per thread",
+                single=f"block barrier for {math} FFMA per iteration",
             )  # fmt: skip
 
 

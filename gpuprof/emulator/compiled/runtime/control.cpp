@@ -486,6 +486,10 @@ static i64 run_warp(Warp& w, Worker& worker, i64 slice) {
       }
       worker.executed[2 * entry.number] += 1;
       worker.executed[2 * entry.number + 1] += lanes;
+      if (traced(w) && !trace_run(w, (u32)entry.number)) {
+        stop_here(w, TRACE_FULL, (u32)pc);
+        return taken;
+      }
       w.steps += entry.length;
       if (w.steps > launch.limit) {
         stop_here(w, ENDLESS, (u32)pc);
@@ -570,9 +574,10 @@ static void free_block(Block* block) {
   free(block);
 }
 
-static void start_block(Block& block, Worker& worker, i64 number) {
+static void start_block(Block& block, Worker& worker, i64 number, u32 row) {
   const Launch& launch = *worker.launch;
   block.number = number;
+  block.row = row;
   block.exit_count = 0;
   block.place[0] = (u32)(number % launch.grid[0]);
   block.place[1] = (u32)(number / launch.grid[0] % launch.grid[1]);
@@ -610,8 +615,10 @@ static void start_block(Block& block, Worker& worker, i64 number) {
 }
 
 // Runs the blocks in order; those that run long take turns. Returns the reason to stop, 0: none.
-extern "C" i64 gp_run(const Launch* launch, const i64* blocks, i64 count, i64* counters, i64* executed, Stop* stop) {
-  Worker worker = {launch, counters, executed, stop, 0, 0, 0};
+// ``trace`` (null: none) keeps what they execute.
+extern "C" i64 gp_run_traced(const Launch* launch, const i64* blocks, i64 count, i64* counters, i64* executed,
+                             Stop* stop, Trace* trace) {
+  Worker worker = {launch, counters, executed, stop, trace, 0, 0, 0};
   worker.records = (Record*)aligned((i64)sizeof(Record) * RECORDS * launch->places);
   memset((void*)worker.records, 0, sizeof(Record) * RECORDS * (size_t)launch->places);
   worker.owned = (Owned*)aligned((i64)sizeof(Owned) * launch->places);
@@ -631,7 +638,8 @@ extern "C" i64 gp_run(const Launch* launch, const i64* blocks, i64 count, i64* c
     if (next < count && live < MOST_BLOCKS) {
       Block* block = spare ? spare : make_block(worker);
       spare = 0;
-      start_block(*block, worker, blocks[next++]);
+      start_block(*block, worker, blocks[next], (u32)next);
+      ++next;
       if (run_block(*block, worker, BLOCK_SLICE))
         spare = block;
       else
@@ -652,6 +660,10 @@ extern "C" i64 gp_run(const Launch* launch, const i64* blocks, i64 count, i64* c
   free(worker.owned);
   free(worker.thread_values);
   return stop->fault;
+}
+
+extern "C" i64 gp_run(const Launch* launch, const i64* blocks, i64 count, i64* counters, i64* executed, Stop* stop) {
+  return gp_run_traced(launch, blocks, count, counters, executed, stop, nullptr);
 }
 
 extern "C" u64 gp_clock() {

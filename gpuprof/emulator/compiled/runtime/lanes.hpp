@@ -15,7 +15,7 @@ enum Counter {
 // What a translated block returns instead of a program counter.
 enum { PARKED = -1, STOPPED = -2 };
 // Why a launch stopped.
-enum Fault { NONE, REPEAT_IN_NUMPY, ENDLESS, DEADLOCK, UNKNOWN_PLACE };
+enum Fault { NONE, REPEAT_IN_NUMPY, ENDLESS, DEADLOCK, UNKNOWN_PLACE, TRACE_FULL };
 
 struct Side { i32 pc; u32 mask; i64 steps; bool alone, pooled; };
 struct Waiting { u32 slot; i32 pc; u32 mask; i64 steps; };

@@ -189,6 +189,7 @@ static inline __attribute__((always_inline)) const Record* enter_global(Warp& w,
     return stop_here(w, REPEAT_IN_NUMPY, site), nullptr;
   }
   add_counts(w, site, *record);
+  if (traced(w)) trace_global(w, site, m, offset, (u32)record->add[L1_SECTORS]);
   return record;
 }
 
@@ -397,6 +398,7 @@ static inline __attribute__((always_inline)) const Record* enter_shared(Warp& w,
   else
     for (u32 l = 0; l < 32; ++l) inside &= in_shared(w, address[l], width);
   if (__builtin_expect(!inside, 0)) return stop_here(w, REPEAT_IN_NUMPY, site), nullptr;
+  if (traced(w)) trace_shared(w, site, m, (u32)record->add[WAVEFRONTS]);
   return record;
 }
 
@@ -483,6 +485,7 @@ static bool enter_local(Warp& w, u32 site, u32 m, const u32* address, u32 width,
   counters[issued] += 1;
   counters[SECTORS] += count_shifted(places, 5) * words;
   counters[TAGS] += count_shifted(places, 7) * words;
+  if (traced(w)) trace_local(w, site, m, places, words);
   return true;
 }
 static void load_local(Warp& w, const u32* address, u32 wm, u32* data, u32 width, u32 sign) {
@@ -550,9 +553,11 @@ static bool enter_shared_generic(Warp& w, u32 site, u32 m, const u32* address, u
   if (bad) return stop_here(w, REPEAT_IN_NUMPY, site);
   i64* counters = counters_of(w, site);
   counters[SHARED] += 1;
-  counters[WAVEFRONTS] += rule == 0 ? load_wavefronts(address, m, width)
-                          : rule == 1 ? store_wavefronts(address, m, width)
-                                      : atomic_wavefronts(address, m, width);
+  const u32 passes = rule == 0 ? load_wavefronts(address, m, width)
+                     : rule == 1 ? store_wavefronts(address, m, width)
+                                 : atomic_wavefronts(address, m, width);
+  counters[WAVEFRONTS] += passes;
+  if (traced(w)) trace_shared(w, site, m, passes);
   counters[IDEAL_WAVEFRONTS] += ideal_wavefronts(m, width);
   return true;
 }
@@ -626,6 +631,7 @@ static void count_copy(Warp& w, u32 site, u32 m, u32 reads, const u32* shared, c
   } else {
     passes = copy_wavefronts(shared, source, m, reads, width);
   }
+  if (traced(w) && !misread) trace_copy(w, site, m, reads, source, passes);
   if (misread) {
     counters[WAVEFRONTS] += passes;
     counters[COPIED_SECTORS] += copied;

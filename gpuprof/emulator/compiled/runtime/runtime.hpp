@@ -41,11 +41,27 @@ enum Shape { ANY_SHAPE, CONTIGUOUS, SAME, GROUPED };
 
 struct Owned { i64 start, end; };
 
+// A list that grows; ``count`` of its ``room`` places are taken.
+template <class T>
+struct Growing { T* items; i64 count, room; };
+// A run of straight code by a warp (of all traced ones), and how many lanes were active.
+struct TracedRun { u32 warp, segment, lanes; };
+enum TracedSpace { TRACED_GLOBAL, TRACED_SHARED, TRACED_LOCAL, TRACED_COPY };
+// An access in the run before it. ``base``: byte offset of the first lane; ``shape``: hash of the others' distances.
+struct TracedAccess { u32 warp, run, site, space, lanes, passes, base, shape, sectors, first_sector; };
+struct Trace {
+  Growing<TracedRun> runs;
+  Growing<TracedAccess> accesses;
+  Growing<u32> sectors;
+  i64 limit;  // of runs, and of accesses
+};
+
 struct Worker {
   const Launch* launch;
   i64* counters;
   i64* executed;
   Stop* stop;
+  Trace* trace;      // null: nobody asks
   Record* records;   // RECORDS per instruction
   Owned* owned;      // per instruction the buffer that was used last
   u32* thread_values;  // x, y, z per warp
@@ -66,6 +82,7 @@ struct Block {
   Warp* warps;
   u32 count;
   i64 number;
+  u32 row;           // of the blocks of this call, in their order
   u32 place[3];
   u8* shared;
   u32 shared_bytes, shared_start;
@@ -80,3 +97,11 @@ static inline i64* counters_of(Warp& w, u32 site) { return w.C + (i64)site * COU
 static inline u32 first_lane(u32 mask) { return (u32)__builtin_ctz(mask); }
 void fill_words(void* memory, i64 bytes, u32 word);
 bool stop_here(Warp& w, u32 fault, u32 site);
+
+// trace.cpp. Only for a worker with a trace; false: it is full.
+bool trace_run(Warp& w, u32 segment);
+void trace_global(Warp& w, u32 site, u32 m, const u32* offset, u32 passes);
+void trace_shared(Warp& w, u32 site, u32 m, u32 passes);
+void trace_local(Warp& w, u32 site, u32 m, const u32* places, u32 words);
+void trace_copy(Warp& w, u32 site, u32 m, u32 reads, const u32* offset, u32 passes);
+static inline bool traced(const Warp& w) { return __builtin_expect(w.worker->trace != nullptr, 0); }

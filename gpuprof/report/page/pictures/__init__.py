@@ -1,0 +1,1 @@
+"""Charts as Vega-Lite specifications, and what turns them into SVG."""
