@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gpuprof.isa.machine import INSTRUCTION_BYTES
 from gpuprof.sanitizer.access_forms import WRITING
 from gpuprof.sass.cfg import target_address
+from gpuprof.sass.def_use import roles
 from gpuprof.sass.model import OperandKind
 
 if TYPE_CHECKING:
@@ -42,8 +43,21 @@ def _in_waiting_loop(instructions: Sequence[Instruction], index: int) -> bool:
         if index - _LOOP <= first <= index:
             loop = instructions[first : last + 1]
             loads = [each for each in loop if each.opcode in ("LDS", "LD", "LDG")]
-            return len(loads) == 1 and not any(each.opcode in WRITING or each.opcode == "BAR" for each in loop)
+            if len(loads) != 1 or any(each.opcode in WRITING or each.opcode == "BAR" for each in loop):
+                return False
+            return _decides(instructions[index : last + 1])
     return False
+
+
+def _decides(instructions: Sequence[Instruction]) -> bool:
+    """Whether what the first instruction loads reaches the guard of the last: a loop may also count and sum up."""
+    first, *others, last = instructions
+    derived = set(roles(first).writes)
+    for instruction in others:
+        part = roles(instruction)
+        if derived.intersection(part.reads):
+            derived.update(part.writes)
+    return bool(derived.intersection(roles(last).reads))
 
 
 def _place(instruction: Instruction) -> str:
