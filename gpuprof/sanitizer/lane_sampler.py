@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gpuprof.emulator.contract import Batch, Bool, Decoded, Step
     from gpuprof.sass.model import Instruction
 
+    Array = NDArray[Any]
     Int64 = NDArray[np.int64]
 
 #: Executions of an instruction that are looked at: patterns that change (a tree of a reduction) do so early.
@@ -70,6 +71,8 @@ class LaneSampler:
     def barrier(self, batch: Batch, number: int, arrived: Bool, leaving: Bool) -> None: ...
 
     def warp_barrier(self, batch: Batch, lanes: Bool, pc: int) -> None: ...
+
+    def phase(self, batch: Batch, addresses: Array, lanes: Bool) -> None: ...
 
     def bind(self, decoded: Decoded, index: int, step: Step) -> Step:
         forms = access_forms(decoded, index)

@@ -400,12 +400,15 @@ def _per_barrier(execute: Terminator, numbers: list[Operand], site: Site) -> Ter
 def wait_for_phase(decoded: Decoded, site: Site) -> Terminator:
     """SYNCS.PHASECHK.TRYWAIT: a warp none of whose lanes finds its phase complete waits for that."""
     done, result = transaction_barriers.phase_done(decoded), transaction_barriers.result_of(decoded)
+    addresses = transaction_barriers.object_addresses(decoded)
 
     def execute(batch: Batch, fragment: Fragment) -> int:
         found = np.logical_and(batch.active(), done(batch))
         going = found.any(axis=2, keepdims=True)
         waits = np.logical_and(batch.mask, ~going)
         batch.set_predicate(result, found)
+        if batch.observer is not None and going.any():
+            batch.observer.phase(batch, addresses(batch), found)
         if not waits.any():
             return site.next
         batch.push(site.next, np.logical_and(batch.mask, going), fragment.steps)

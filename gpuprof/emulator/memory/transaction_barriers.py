@@ -50,7 +50,8 @@ class _Layout:
     def arrived(self, word: int, arrivals: int) -> tuple[bool, int] | None:
         """(whether the phase is complete, the object then) after some arrivals; None: more than it waits for."""
         full = 1 << self.pending_bits
-        pending = (word >> self.pending_at & full - 1) + arrivals
+        before = word >> self.pending_at & full - 1
+        pending = (before or full if self.has_bytes else before) + arrivals  # 0: all arrived, bytes are to come
         if pending > full:
             return None
         return self.settled(word, pending)
@@ -74,6 +75,7 @@ _ARRIVALS: dict[str, tuple[int | None, int | None]] = {
     "A1T0": (1, 0),
     "ART0": (None, 0),
     "A0TR": (0, None),
+    "A0T1": (0, 1),
     "": (1, None),
 }
 
@@ -179,14 +181,21 @@ def arrive_before_sm90(decoded: Decoded, index: int) -> Step:
 
 
 def copies_arrive(decoded: Decoded, index: int) -> Step:
-    """ARRIVES.LDGSTSBAR.64.ARVCNT [a]: cp.async.mbarrier.arrive.noinc; the lane's copies are done, so it arrives."""
-    if not decoded.has("ARVCNT"):
+    """ARRIVES.LDGSTSBAR.64 [a]: cp.async.mbarrier.arrive; the lane's copies are done, so it arrives.
+
+    Since sm_90 .ARVCNT is the form that counts as an arrival (.noinc); with .TRANSCNT the arrival that the copies owe
+    is one byte, which a SYNCS.ARRIVE.A0T1 before it announced. Before sm_90 an ATOMS.ADD makes the count larger.
+    """
+    form = tuple(word for word in decoded.modifiers if word in ("ARVCNT", "TRANSCNT"))
+    if len(form) != int(decoded.arch >= 90):
         raise NotCovered(decoded.instruction.mnemonic)
+    arrivals, expected = (0, -1) if "TRANSCNT" in form else (1, 0)
     place = _Place(decoded)
 
     def execute(lanes: Batch) -> None:
         places = place.elements(lanes)[lanes.active()]
-        _change(lanes, decoded, places, np.ones(len(places), np.int64), np.zeros(len(places), np.int64))
+        nothing = np.zeros(len(places), np.int64)
+        _change(lanes, decoded, places, nothing + arrivals, nothing + expected)
 
     return execute
 
@@ -217,6 +226,11 @@ def _change(lanes: Batch, decoded: Decoded, places: Array, arrivals: Array, expe
 def _with_bytes(word: int, change: int) -> int:
     waiting = (word >> _BYTES_AT) + change & _BYTES
     return word & ~(_BYTES << _BYTES_AT) | waiting << _BYTES_AT
+
+
+def object_addresses(decoded: Decoded) -> Callable[[Batch], Array]:
+    """Per lane: the shared address of the object that an instruction names."""
+    return narrow_address(memory_operand(decoded.instruction))
 
 
 def phase_done(decoded: Decoded) -> Callable[[Batch], Bool]:
