@@ -144,13 +144,13 @@ def command(config: str, **flags: Any) -> None:
     settings: dict[type, dict[str, Any]] = {kind: field_values(kind, flags) for kind in (TimingOptions, RunOptions)}
     options = _options(given, settings, ncu=ncu.given)
     order = parse_order(given.sort) if given.sort else None
-    _check_targets(given)
+    check_targets(given.targets)
     with ExitStack() as stack:
         worker = stack.enter_context(head_start(options.devices))
         experiment = _experiment(config, given, options)
         identifier = _announce(stack, experiment.path, given, resume=options.resume)
         run, reported = _run(experiment, given, ncu_options_of(ncu), options, worker)
-        run = _store(replace(run, identifier=identifier), given)
+        run = stored(replace(run, identifier=identifier), no_history=given.no_history, history=given.history)
     _print(order.of(run) if order else run, given, reported)
     raise click.exceptions.Exit(exit_code(run, check=given.check))
 
@@ -265,33 +265,34 @@ def parse_budget(text: str | None) -> int | None:
     return budget
 
 
-def _check_targets(flags: RunFlags) -> None:
+def check_targets(targets: Mapping[str, str | None]) -> None:
     """Raise StoreError now for a file that could not be written at the end, MissingToolError for a page's extra."""
     from gpuprof.results.json import check_target
 
-    if flags.html_file is not None:
+    if targets.get("html") is not None:
         from gpuprof.report.page.render import require_report_extra
 
         require_report_extra()
-    for kind, target in flags.targets.items():
+    for kind, target in targets.items():
         if target in (None, "-"):
             continue
         if kind == "json":
             with suppress(OSError):
-                Path(target).parent.mkdir(parents=True, exist_ok=True)
-        check_target(Path(target))
+                Path(str(target)).parent.mkdir(parents=True, exist_ok=True)
+        check_target(Path(str(target)))
 
 
-def _store(run: Run, flags: RunFlags) -> Run:
-    if flags.no_history:
+def stored(run: Run, *, no_history: bool, history: str | None) -> Run:
+    """The run with the identifier under which the history has it, or a note why it has it not."""
+    if no_history:
         return run
     from gpuprof.errors import StoreError
     from gpuprof.results.history import History, history_path
 
     try:
-        return replace(run, identifier=History(history_path(flags.history)).store(run))
+        return replace(run, identifier=History(history_path(history)).store(run))
     except StoreError as error:
-        if flags.history:
+        if history:
             raise
         return replace(run, notes=(*run.notes, f"The run was not stored: {error}"))
 

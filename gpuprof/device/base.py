@@ -15,6 +15,7 @@ from gpuprof.device.jobs import HostCall, HostScalar
 from gpuprof.errors import CodeLocation
 from gpuprof.isa.counters import InstructionCounters
 from gpuprof.isa.machine import Dim3
+from gpuprof.isa.tensor_map import TensorMap
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,8 +52,16 @@ class Pointer:
     offset_bytes: int = 0
 
 
-#: A launch argument: an address, or the bytes of a scalar in the width that the cubin's layout asks for.
-LaunchArgument = Pointer | bytes
+@dataclass(frozen=True)
+class MappedTensor:
+    """A launch argument: a tensor map (CUtensorMap) of the array that begins at ``pointer``."""
+
+    pointer: Pointer
+    map: TensorMap
+
+
+#: A launch argument: an address, the bytes of a scalar in the width that the cubin's layout asks for, or a tensor map.
+LaunchArgument = Pointer | bytes | MappedTensor
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,9 @@ from gpuprof.device.base import (
     DeviceDescription,
     Handle,
     Launch,
+    LaunchArgument,
     LaunchCounters,
+    MappedTensor,
     Pointer,
 )
 from gpuprof.errors import LaunchError, LaunchLimitError
@@ -219,9 +221,13 @@ class EmulatedDevice:
         self._modules.clear()
         self._addresses.clear()
 
-    def _argument(self, argument: Pointer | bytes) -> bytes:
+    def _argument(self, argument: LaunchArgument) -> bytes:
         if isinstance(argument, Pointer):
-            return (self._address(argument.handle) + argument.offset_bytes).to_bytes(8, "little")
+            return self.address_of(argument).to_bytes(8, "little")
+        if isinstance(argument, MappedTensor):
+            from gpuprof.emulator.memory.tensor_copy import encode
+
+            return encode(argument.map, self.address_of(argument.pointer))
         return argument
 
     def _module(self, cubin: Path) -> Module:

@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuprof.arch.launch_limits import needs_opt_in
-from gpuprof.device.base import Capabilities, DeviceDescription, Handle, Launch, LaunchCounters, Pointer
+from gpuprof.device import tensor_maps
+from gpuprof.device.base import (
+    Capabilities,
+    DeviceDescription,
+    Handle,
+    Launch,
+    LaunchArgument,
+    LaunchCounters,
+    MappedTensor,
+    Pointer,
+)
 from gpuprof.device.drivers import import_driver
 from gpuprof.device.gpus import find_gpus
 from gpuprof.device.jobs import HostCall, HostScalar
@@ -25,6 +35,8 @@ from gpuprof.errors import DeviceMemoryError, KernelNotFoundError, LaunchError, 
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from gpuprof.isa.tensor_map import TensorMap
 
 #: Bytes before and after every allocation that a correct kernel leaves alone. A multiple of 4 KiB keeps the
 #: alignment that cudaMalloc promises (256 bytes) and that vector loads and swizzles rely on.
@@ -88,6 +100,7 @@ class GpuDevice:
         self._allocations: dict[int, _Allocation] = {}
         self._modules: dict[Path, Any] = {}
         self._functions: dict[tuple[Path, str], Any] = {}
+        self._tensor_maps: dict[tuple[TensorMap, int], bytes] = {}
         self._opted_in: dict[tuple[Path, str], int] = {}
         self._libraries: dict[Path, ctypes.CDLL] = {}
         self._extended: dict[Path, ExtendedModule] = {}
@@ -286,10 +299,19 @@ class GpuDevice:
                 self._cuda.memcpy_dtod_async(module.address_of(symbol), source, nbytes, stream=self.stream)
         return self._extended[cubin]
 
-    def _parameter(self, argument: Pointer | bytes) -> bytes:
+    def _parameter(self, argument: LaunchArgument) -> bytes:
         if isinstance(argument, bytes):
             return argument
-        return (self._address(argument.handle) + argument.offset_bytes).to_bytes(8, "little")
+        if isinstance(argument, MappedTensor):
+            return self._encoded(argument)
+        return self.address_of(argument).to_bytes(8, "little")
+
+    def _encoded(self, tensor: MappedTensor) -> bytes:
+        """A tensor map's bytes, encoded once per array: launches are repeated."""
+        key = (tensor.map, self.address_of(tensor.pointer))
+        if key not in self._tensor_maps:
+            self._tensor_maps[key] = tensor_maps.encode(*key)
+        return self._tensor_maps[key]
 
     def _function(self, launch: Launch, parameter_bytes: int) -> Any:
         """The kernel, ready for that many parameter bytes and the launch's dynamic shared memory."""

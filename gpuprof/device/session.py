@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpuprof.device.base import Clock, ComparedMemory, Device, Handle, Launch, LaunchCounters, Pointer
+from gpuprof.device.base import (
+    Clock,
+    ComparedMemory,
+    Device,
+    Handle,
+    Launch,
+    LaunchArgument,
+    LaunchCounters,
+    MappedTensor,
+    Pointer,
+)
 from gpuprof.device.jobs import (
     BufferReference,
     BufferSpec,
@@ -22,8 +32,9 @@ from gpuprof.device.jobs import (
     HostCall,
     HostScalar,
     Job,
+    KernelArgument,
     KernelCall,
-    PackedArgument,
+    TensorReference,
 )
 from gpuprof.device.restoring import FirstContents, keep_first_contents
 from gpuprof.errors import CodeLocation, DeviceMemoryError, LaunchError
@@ -210,9 +221,11 @@ class Session:
             reorders=self._poison == POISON_BYTES[0] and not self._finds_unset,
         )
 
-    def _launch_argument(self, job: Job, argument: BufferReference | PackedArgument | bytes) -> Pointer | bytes:
+    def _launch_argument(self, job: Job, argument: KernelArgument) -> LaunchArgument:
         if isinstance(argument, BufferReference):
             return self.pointer(job, argument)
+        if isinstance(argument, TensorReference):
+            return MappedTensor(self.pointer(job, argument.start), argument.map)
         if isinstance(argument, bytes):
             return argument
         data = bytearray(argument.data)

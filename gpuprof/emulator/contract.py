@@ -565,6 +565,10 @@ class Observer(Protocol):
         """Lanes met in the WARPSYNC before program counter ``pc`` and go on."""
         ...
 
+    def phase(self, batch: Batch, addresses: Array, lanes: Bool) -> None:
+        """Lanes found the phase of the mbarrier at their shared address complete (SYNCS.PHASECHK.TRYWAIT)."""
+        ...
+
     def end(self, batch: Batch) -> None:
         """All threads of the batch ended."""
         ...

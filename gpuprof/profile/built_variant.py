@@ -16,8 +16,10 @@ from gpuprof.device.jobs import (
     HostCall,
     HostScalar,
     Job,
+    KernelArgument,
     KernelCall,
     PackedArgument,
+    TensorReference,
 )
 from gpuprof.errors import ArgumentMismatchError, ExpressionError
 from gpuprof.experiment.arguments import argument_bytes, check_arguments, fitted, pack_scalar
@@ -31,6 +33,7 @@ from gpuprof.experiment.model import (
     NullArgument,
     ScalarArgument,
     StructArgument,
+    TensorMapArgument,
     Variant,
 )
 from gpuprof.experiment.struct_arguments import fixed_type_mistake, natural_layout, pack
@@ -208,9 +211,11 @@ def layouts_for(builder: Builder, step: KernelStep, build: Build) -> tuple[Layou
     return layouts_of(builder, build, wanted) if wanted and len(step.args) == len(build.resources.parameters) else ()
 
 
-def _kernel_argument(argument: Argument) -> BufferReference | PackedArgument | bytes:
+def _kernel_argument(argument: Argument) -> KernelArgument:
     if isinstance(argument, BufferArgument):
         return BufferReference(argument.buffer, argument.offset_bytes)
+    if isinstance(argument, TensorMapArgument):
+        return TensorReference(BufferReference(argument.buffer, argument.offset_bytes), argument.map)
     if isinstance(argument, StructArgument):
         pointers = tuple(
             (offset, BufferReference(target.buffer, target.offset_bytes)) for offset, target in argument.pointers
@@ -226,7 +231,7 @@ def _host_argument(argument: Argument) -> BufferReference | HostScalar:
         return HostScalar(argument.value, argument.dtype)
     if isinstance(argument, NullArgument):
         return HostScalar(0, "uint64")
-    raise ArgumentMismatchError("a host function takes no struct by value: members and `zeros` are for kernels")
+    raise ArgumentMismatchError("a host function takes no struct by value: members, maps and `zeros` are for kernels")
 
 
 def fingerprint(built: BuiltVariant, device_key: str, settings: Sequence[object]) -> str:

@@ -16,6 +16,7 @@ from gpuprof.errors import (
     InstructionLimitError,
     MemoryFaultError,
 )
+from gpuprof.sanitizer.access_forms import UNWATCHED
 from gpuprof.sanitizer.block_choice import Choice, choose_blocks
 from gpuprof.sanitizer.findings import Finding, Tool
 from gpuprof.sanitizer.initialisation import LastStore, PoisonFlipper
@@ -105,6 +106,10 @@ class _Checks:
         self._wording = Wording(request.image, request.grid, request.block)
         self._found: list[Finding] = []
         self._notes: list[str] = []
+        unwatched = sorted(opcode for opcode in UNWATCHED if request.image.program.uses(frozenset((opcode,))))
+        if unwatched:
+            kinds = "tensor copies and warpgroup products"
+            self._notes.append(f"accesses of {kinds} are not looked at ({', '.join(unwatched)})")
         self._limit = settings.instruction_limit
         self._choice = Choice(np.zeros(0, np.int64), 0)
         self._warps = -(-request.block[0] * request.block[1] * request.block[2] // 32)
