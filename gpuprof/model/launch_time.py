@@ -103,21 +103,21 @@ def trace_launch(request: LaunchRequest, gpu: GpuConstants) -> TracedLaunch:
     )
     instructions = image.program.instructions
     near = launch_trace(tracer.trace(neighbours(grid)[2]), instructions)
-    found = footprint(near, grid)
+    code = code_table(instructions, gpu)
+    found = footprint(near, grid, code)
     blocks = _blocks_of_sm(total, sms, blocks_per_sm, fits.blocks_per_sm, found.instructions_per_block)
     if found.alike and found.irregular == 0 and found.instructions_per_block * len(blocks) > TIMED_INSTRUCTIONS:
         trace, loop = _replicated(near, found, blocks)
     else:
         trace = launch_trace(tracer.trace(blocks), instructions)
         loop = main_loop(trace)
-    code = code_table(instructions, gpu)
     check_code(code, trace.executed(len(instructions)) > 0, instructions)
     return TracedLaunch(
         kernel=image.symbol,
         instructions=instructions,
         trace=trace,
         loop=loop,
-        costs=SharedSectors(found, trace).costs(fits.blocks_per_sm * sms, gpu["l2_bytes"]),
+        costs=SharedSectors(found, trace, code).costs(fits.blocks_per_sm * sms, gpu["l2_bytes"] * gpu["l2_share"]),
         slots=fits.blocks_per_sm,
         blocks_per_sm=blocks_per_sm,
         total_blocks=total,
@@ -165,10 +165,9 @@ def machine_of(launch: TracedLaunch, gpu: GpuConstants, *, warm: bool = False) -
     shares = {
         "l2_bytes_per_cycle": min(port, gpu["l2_bytes_per_cycle"] / sms),
         "dram_bytes_per_cycle": min(port, gpu["dram_bytes_per_cycle"] / sms),
-        "write_bytes_per_cycle": min(port, gpu["write_bytes_per_cycle"] / sms),
-        "l1_lines": launch.l1_bytes / 128,
+        "write_bytes_per_cycle": min(gpu["write_port_bytes_per_cycle"], gpu["write_bytes_per_cycle"] / sms),
+        "l1_lines": launch.l1_bytes / 128 * gpu["l1_share"],
         "page_sectors_log2": math.log2(gpu["page_bytes"] / 32),
-        "code_lines": 0.0,
         "max_cycles": 4e9,
     }
     values = {name: shares[name] if name in shares else gpu[name] for name in MACHINE}

@@ -63,7 +63,7 @@ def _various(found: list[list[tuple[Result, AccessSample]]]) -> list[list[tuple[
 
 def _costliest(result: Result, space: str, verb: str) -> AccessSample | None:
     """The access with most sectors or wavefronts beyond its ideal; the first of equals."""
-    found = [each for each in result.accesses if each.space == space and each.verb == verb]
+    found = [access for access in result.accesses if access.space == space and access.verb == verb]
     return max(found, key=lambda each: each.cost - each.ideal, default=None)
 
 
