@@ -211,10 +211,12 @@ def test_code_is_coloured_by_what_is_chosen(transpose: Any) -> None:
     heats = """
     const view = document.querySelector("details.code[open]"), choice = view.querySelector("select.heat");
     const hottest = () => [...view.querySelectorAll(".sass tr.h9 .i")].map((cell) => cell.textContent);
-    const before = hottest();
-    choice.value = [...choice.options].find((each) => each.text === "sectors").value;
-    choice.dispatchEvent(new Event("change"));
-    return [before, hottest()];
+    const by = (name) => {
+      choice.value = [...choice.options].find((each) => each.text === name).value;
+      choice.dispatchEvent(new Event("change"));
+      return hottest();
+    };
+    return [by("executed"), by("sectors")];
     """
     before, after = transpose.execute_script(heats)
     assert before != after
