@@ -17,6 +17,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("run", "Build every variant of an experiment, check it, time it, print one table."),
     "check": ("check", "Validate a YAML file and list the variants it expands to; build nothing."),
     "counters": ("counters", "Hardware counters of each variant, from the emulator or Nsight Compute."),
+    "tune": ("tune", "Search parameters for the best variant, within a budget of trials or minutes."),
     "sanitize": ("sanitize", "Races, uninitialised memory, wrong barriers and bounds of each variant, with no GPU."),
     "sass": ("sass", "A kernel's machine code: resources, loops, the FFMA stream, predication, findings."),
     "ptx": ("ptx", "A kernel's PTX, with source lines."),

@@ -49,12 +49,12 @@ def predict(launches: Sequence[TracedLaunch], gpu: GpuConstants) -> Prediction:
 
 def kind_of(launches: Sequence[TracedLaunch], found: PassTime, gpu: GpuConstants) -> str:
     """What bounds the pass: one of ``KINDS``, of its longest launch."""
-    us = [each.cycles / gpu["clock_mhz"] for each in found.launches]
+    us = [launch.cycles / gpu["clock_mhz"] for launch in found.launches]
     if sum(us) < found.us / 2:
         return "short"
     longest = us.index(max(us))
     time = found.launches[longest]
-    if any(each.opcode.endswith("MMA") for each in launches[longest].instructions):
+    if any(instruction.opcode.endswith("MMA") for instruction in launches[longest].instructions):
         return "tensor"
     busy = {name: cycles / max(time.sm.cycles, 1) for name, cycles in time.sm.busy.items()}
     if max(busy["dram"], busy["write"], busy["l2"]) > _BUSY:
