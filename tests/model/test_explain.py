@@ -32,6 +32,7 @@ extern "C" __global__ void conflicts(const float* x, float* y) {
   tile[threadIdx.x] = x[i];
   __syncthreads();
   float sum = 0;
+  #pragma unroll 1
   for (int n = 0; n < 64; ++n) {
     sum += tile[threadIdx.x % 32 * 32 + (n & 31)];
     tile[n] = sum;

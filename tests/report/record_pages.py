@@ -1,6 +1,7 @@
 """Writes the runs that the tests of the page show: ``python -m tests.report.record_pages [NAME...|FILE.json.gz...]``.
 
-A file is a run that was measured on a GPU. Each is what ``gpuprof run NAME --html`` keeps, without the paths of the machine that it ran on.
+A file is a run that was measured on a GPU. Each is what ``gpuprof run NAME --html`` keeps, without the paths of the
+machine that it ran on.
 """
 
 from __future__ import annotations
