@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpuprof.errors import ModelError
 from gpuprof.model.code_table import code_table
-from gpuprof.model.interval import Prediction, predict
+from gpuprof.model.explanation import Explanation, Share, WhatIf
+from gpuprof.model.interval import predict
 from gpuprof.model.launch_time import TracedLaunch
 from gpuprof.model.launch_trace import AccessKind
 from gpuprof.model.pass_time import Change, pass_time
@@ -28,39 +29,6 @@ if TYPE_CHECKING:
 _LOOK_BACK = 400
 #: Bandwidths that are taken for endless, in bytes per cycle.
 _ENDLESS = 1e9
-
-
-@dataclass(frozen=True)
-class Share:
-    """A part of the code: warp cycles spent there as a share of all, and of those each reason's share."""
-
-    name: str
-    share: float
-    reasons: Mapping[str, float]
-    waits_for: tuple[str, ...] = ()  #: instructions whose results are waited for, the longest waits first
-
-
-@dataclass(frozen=True)
-class WhatIf:
-    """The modelled time if one thing were free, and how much less that is."""
-
-    name: str
-    us: float
-    saves_us: float
-
-
-@dataclass(frozen=True)
-class Explanation:
-    """One variant. Shares are of the warp cycles of its longest launch on one SM."""
-
-    variant: str
-    prediction: Prediction
-    kernel: str
-    issue_share: float  #: of the issue slots of the SM in which an instruction issued
-    reasons: Mapping[str, float]
-    lines: tuple[Share, ...]
-    loops: tuple[Share, ...]
-    what_if: tuple[WhatIf, ...]
 
 
 def explain(variant: str, launches: Sequence[TracedLaunch], gpu: GpuConstants) -> Explanation:

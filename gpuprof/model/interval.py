@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gpuprof.arch.gpu_constants import GpuConstants
 from gpuprof.errors import ModelError
 from gpuprof.isa.machine import SUBPARTITIONS
+from gpuprof.model.explanation import Prediction
 from gpuprof.model.launch_time import TracedLaunch
 from gpuprof.model.launch_trace import AccessKind
 from gpuprof.model.pass_time import PassTime, pass_time
@@ -22,17 +22,6 @@ _BUSY = 0.6
 _IRREGULAR = 0.05
 #: Atomic operations on global memory per warp, above which they are taken to contend.
 _MOST_ATOMICS = 4.0
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """A modelled time in microseconds; nine in ten recorded kernels of its kind lie between low and high."""
-
-    us: float
-    low_us: float
-    high_us: float
-    kind: str
-    notes: tuple[str, ...] = ()
 
 
 def predict(launches: Sequence[TracedLaunch], gpu: GpuConstants) -> Prediction:

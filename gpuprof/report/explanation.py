@@ -13,7 +13,7 @@ from gpuprof.report.tables import print_columns
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from gpuprof.model.explain import Explanation, Share
+    from gpuprof.model.explanation import Explanation, Share
 
 #: Parts of the code with less of the time are not shown, and so many at most.
 _LEAST_SHARE, _MOST_ROWS = 0.02, 12
