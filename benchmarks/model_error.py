@@ -29,10 +29,13 @@ import numpy as np
 from gpuprof import experiment as experiments
 from gpuprof.arch.gpu_constants import Constant, GpuConstants, as_json, gpu_constants
 from gpuprof.errors import GpuprofError, ModelError
+from gpuprof.experiment.model import KernelStep, Variant
 from gpuprof.experiment.naming import select_all
 from gpuprof.model.launch_time import TracedLaunch
 from gpuprof.model.pass_time import pass_time
 from gpuprof.profile.modelling import trace_variants
+from gpuprof.toolchain.elf import read_cubin
+from gpuprof.toolchain.model import Build
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 #: Configs of one family of kernels, by the family.
@@ -89,7 +92,7 @@ def read_rows(paths: Iterable[Path], only: Sequence[str]) -> list[Row]:
 
 
 # -- traces ---------------------------------------------------------------------------------------------------------
-def trace_rows(rows: Sequence[Row], gpu: GpuConstants, folder: Path, jobs: int) -> list[Row]:
+def trace_rows(rows: Sequence[Row], gpu: GpuConstants, folder: Path, configs: Path, jobs: int) -> list[Row]:
     """The rows with their traces, from the folder or made anew, an experiment at a time."""
     folder.mkdir(parents=True, exist_ok=True)
     groups: dict[tuple[str, str], list[Row]] = {}
@@ -99,7 +102,7 @@ def trace_rows(rows: Sequence[Row], gpu: GpuConstants, folder: Path, jobs: int) 
     missing.sort(key=lambda group: -len(group[0].sets))
     if missing:
         with ProcessPoolExecutor(jobs) as pool:
-            for text in pool.map(partial(_trace_group, gpu=gpu, folder=folder), missing):
+            for text in pool.map(partial(_trace_group, gpu=gpu, folder=folder, configs=configs), missing):
                 print(text, file=sys.stderr, flush=True)
     return [_with_trace(row, folder) for row in rows]
 
@@ -117,14 +120,28 @@ def _with_trace(row: Row, folder: Path) -> Row:
     return replace(row, launches=launches, reason=reason)
 
 
-def _trace_group(group: Sequence[Row], gpu: GpuConstants, folder: Path) -> str:
+def code_of(variant: Variant, builds: Mapping[str, Build]) -> str:
+    """Hashes of the timed kernels' machine code, as ``record_times.py`` has them."""
+    steps = [each for each in variant.steps if isinstance(each, KernelStep) and each.timed]
+    made = (builds[step.name] for step in steps)
+    return "+".join(hashlib.sha256(read_cubin(b.cubin).code(b.symbol)).hexdigest()[:16] for b in made)
+
+
+def _trace_group(group: Sequence[Row], gpu: GpuConstants, folder: Path, configs: Path) -> str:
     started, first = time.monotonic(), group[0]
     overrides = dict(each.split("=", 1) for each in first.sets.split())
-    experiment = experiments.load(CONFIGS / f"{first.config}.yaml", overrides=overrides)
+    experiment = experiments.load(configs / f"{first.config}.yaml", overrides=overrides)
     wanted = {row.variant: row for row in group}
     chosen = [each for each in select_all(experiment.variants, ()) if each.label in wanted]
-    for variant, traced, _ in trace_variants(experiment, chosen, gpu):
-        content = ((), str(traced)) if isinstance(traced, GpuprofError) else (traced, "")
+    for variant, traced, builds in trace_variants(experiment, chosen, gpu):
+        row = wanted[variant.label]
+        content: tuple[tuple[TracedLaunch, ...], str]
+        if isinstance(traced, GpuprofError):
+            content = ((), str(traced))
+        elif row.code and row.code != code_of(variant, builds):
+            content = ((), "it was recorded with other code")
+        else:
+            content = (traced, "")
         _file(folder, wanted[variant.label]).write_bytes(pickle.dumps(content))
     return f"traced {first.config} {first.sets}: {len(chosen)} variants in {time.monotonic() - started:.1f} s"
 
@@ -305,6 +322,9 @@ def main() -> int:
     parser.add_argument("times", nargs="+", type=Path)
     parser.add_argument("--gpu", default="h200")
     parser.add_argument("--traces", type=Path, default=Path("/tmp/gpuprof-traces"))
+    parser.add_argument(
+        "--configs", type=Path, default=CONFIGS, help="the YAML files that the times were recorded with"
+    )
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--only", nargs="*", default=())
     parser.add_argument("--fit", type=int, default=0, metavar="STEPS")
@@ -317,7 +337,7 @@ def main() -> int:
     parser.add_argument("--budget", type=int, default=0)
     flags = parser.parse_args()
     gpu = gpu_constants(flags.gpu).changed({k: float(v) for k, v in (each.split("=", 1) for each in flags.set)})
-    rows = trace_rows(read_rows(flags.times, flags.only), gpu, flags.traces, flags.jobs)
+    rows = trace_rows(read_rows(flags.times, flags.only), gpu, flags.traces, flags.configs, flags.jobs)
     for row in rows:
         if not row.launches:
             print(f"no time for {row.config} {row.sets} {row.variant}: {row.reason}", file=sys.stderr)

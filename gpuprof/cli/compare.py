@@ -23,7 +23,7 @@ from gpuprof.cli.export_options import columns_option, export_options, history_o
 @click.option("--allow-undecided", is_flag=True, help="Do not end with 2 where --fail-on had nothing to judge.")
 @columns_option
 @history_option
-@export_options("json", "csv", "markdown")
+@export_options("json", "csv", "markdown", "html")
 def command(
     before: str,
     after: str,
@@ -38,7 +38,7 @@ def command(
     A run is named as for gpuprof show.
     """
     from gpuprof.report.column_choice import parse_columns
-    from gpuprof.report.compare_exports import COMPARE_EXPORTERS
+    from gpuprof.report.compare_exports import COMPARE_EXPORTERS, comparison_html
     from gpuprof.report.compare_table import render_comparison
     from gpuprof.report.console import make_console
     from gpuprof.report.exports import write_text
@@ -53,7 +53,10 @@ def command(
     if not takes_stdout(targets):
         render_comparison(comparison, make_console(), failed, parse_columns(columns))
     for kind, target in targets.items():
-        write_text(COMPARE_EXPORTERS[kind](comparison, failed), target)
+        if kind == "html":
+            write_text(comparison_html(comparison, failed, parse_columns(columns)), target)
+        else:
+            write_text(COMPARE_EXPORTERS[kind](comparison, failed), target)
     undecided = unjudged(comparison, thresholds)
     for threshold in undecided:
         hint = "" if allow_undecided else "; --allow-undecided lets that pass"

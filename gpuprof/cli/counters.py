@@ -37,6 +37,7 @@ class CountersFlags:
     compare: str | None
     arch: str | None
     overrides: tuple[str, ...]
+    allow_python: bool
     emulate_budget: str | None
     engine: str | None
     cuda_home: Path | None
@@ -49,6 +50,7 @@ class CountersFlags:
     json_file: str | None
     csv_file: str | None
     markdown_file: str | None
+    html_file: str | None
 
 
 @click.command()
@@ -62,6 +64,7 @@ class CountersFlags:
 @ncu_options
 @click.option("--arch", metavar="ARCH", help="sm_89, 8.9, native ...  [default: the GPU's, else sm_89]")
 @click.option("--set", "overrides", multiple=True, metavar="NAME=VALUE", help="Replace a size or parameter.")
+@click.option("--allow-python", is_flag=True, help="Call Python functions of `reference:` (runs their code).")
 @click.option("--emulate-budget", metavar="N", help="Thread instructions per emulated launch, or 'all'.")
 @click.option("--engine", type=click.Choice(ENGINES), help="What executes on the emulator  [default: auto]")
 @click.option(
@@ -73,7 +76,7 @@ class CountersFlags:
 @click.option("--build-timeout", type=click.FloatRange(0), default=300.0, help="Seconds per nvcc process.")
 @click.option("--launch-timeout", type=click.FloatRange(0), help="Seconds per emulated launch  [default: 600]")
 @columns_option
-@export_options("json", "csv", "markdown")
+@export_options("json", "csv", "markdown", "html")
 def command(config: str, **parsed: Any) -> None:
     """Count what each variant of CONFIG does, under Nsight Compute's metric names.
 
@@ -83,15 +86,20 @@ def command(config: str, **parsed: Any) -> None:
     from gpuprof import experiment as experiments
     from gpuprof.cli.run_progress import make_observer
     from gpuprof.experiment.overrides import parse_overrides
+    from gpuprof.profile.lane_recording import with_accesses
     from gpuprof.report.column_choice import parse_columns
     from gpuprof.report.console import make_console
     from gpuprof.report.counter_exports import AGREEMENT_EXPORTERS, COUNTER_EXPORTERS
     from gpuprof.report.counter_table import disagreements, render_agreement, render_counters
-    from gpuprof.report.exports import write_text
+    from gpuprof.report.exports import run_html, write_text
+    from gpuprof.report.page.render import require_report_extra
     from gpuprof.results.expectations import load_experiment
 
     flags = read_flags(CountersFlags, parsed)
-    targets = targets_of({"json": flags.json_file, "csv": flags.csv_file, "markdown": flags.markdown_file})
+    files = {"json": flags.json_file, "csv": flags.csv_file, "markdown": flags.markdown_file, "html": flags.html_file}
+    targets = targets_of(files)
+    if "html" in targets:
+        require_report_extra()
     compared = _compared(flags.compare)
     overrides = parse_overrides(flags.overrides)
     options = _options(flags, whole=compared)
@@ -99,6 +107,8 @@ def command(config: str, **parsed: Any) -> None:
     ncu = ncu_options_of(read_flags(NcuFlags, parsed), wanted=compared)
     with make_observer(quiet=takes_stdout(targets)) as observer:
         run = _count(experiment, options, ncu, observer, compared)
+        if "html" in targets:
+            run = with_accesses(run, experiment, options)
     if not takes_stdout(targets):
         if compared:
             render_agreement(run, make_console())
@@ -111,6 +121,9 @@ def command(config: str, **parsed: Any) -> None:
                 columns=parse_columns(flags.columns),
             )
     for kind, target in targets.items():
+        if kind == "html":
+            write_text(run_html(run, parse_columns(flags.columns)), target)
+            continue
         write_text((AGREEMENT_EXPORTERS if compared else COUNTER_EXPORTERS)[kind](run), target)
     sys.exit(_exit_code(run, disagreements(run) if compared else 0, ncu is not None))
 
@@ -143,6 +156,7 @@ def _options(flags: CountersFlags, *, whole: bool) -> RunOptions:
         arch=parse_arch(flags.arch) if flags.arch else None,
         devices=("emulated",),
         variants=flags.variants,
+        allow_python=flags.allow_python,
         cuda_home=flags.cuda_home,
         ccbin=flags.ccbin,
         jobs=flags.jobs,

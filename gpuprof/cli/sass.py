@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from gpuprof.cli.export_options import export_options
 from gpuprof.cli.option_groups import read_flags
 from gpuprof.errors import UsageError
 
@@ -53,6 +54,7 @@ class SassFlags:
     as_json: bool
     cuda_home: Path | None
     ccbin: str | None
+    html_file: str | None
 
 
 @click.command()
@@ -84,6 +86,7 @@ class SassFlags:
     "--cuda-home", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help="CUDA toolkit directory."
 )
 @click.option("--ccbin", metavar="PROGRAM", help="Host compiler for nvcc.")
+@export_options("html")
 def command(target: str, **parsed: Any) -> None:
     """Show what the compiler made of a kernel: loops, the FFMA stream, predication, findings, and the hottest loop.
 
@@ -101,6 +104,11 @@ def command(target: str, **parsed: Any) -> None:
 
     flags = read_flags(SassFlags, parsed)
     request = _request(target, flags)
+    if flags.html_file is not None:
+        if flags.diff or flags.as_json:
+            raise UsageError("--html writes the page of one kernel: leave out --diff and --json")
+        _write_page(resolve(request), flags)
+        return
     view = _view(flags)
     if flags.diff:
         second = other_side(request, flags.diff)
@@ -145,6 +153,21 @@ def _view(flags: SassFlags) -> _View:
         raise UsageError(f"--grep {flags.grep}: not a regular expression: {error}") from None
     options = ListingOptions(flags.control, flags.source, flags.with_hex, flags.live, flags.grep or "")
     return _View(flags.everything, flags.loop, options, flags.findings)
+
+
+def _write_page(subject: Subject, flags: SassFlags) -> None:
+    """The kernel's page; nothing is printed."""
+    from gpuprof.report.page.render import require_report_extra
+
+    require_report_extra()
+    from gpuprof.report.exports import write_text
+    from gpuprof.report.page.document import code_page
+    from gpuprof.report.sass.listing import source_texts
+    from gpuprof.targets.machine_code import analysis_of, head_of
+
+    assert flags.html_file is not None
+    analysis = analysis_of(subject)
+    write_text(code_page(head_of(subject), analysis, source_texts(analysis)), flags.html_file)
 
 
 def _print_kernel(subject: Subject, analysis: Analysis, view: _View) -> None:

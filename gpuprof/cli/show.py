@@ -36,6 +36,7 @@ def command(
     RUN is an identifier of gpuprof history (its first letters do), an experiment's name for its newest run,
     NAME~1 for the one before, or latest.
     """
+    from gpuprof.cli.pages import past_of
     from gpuprof.report.column_choice import parse_columns
     from gpuprof.report.console import make_console
     from gpuprof.report.exports import write_exports
@@ -44,9 +45,11 @@ def command(
     from gpuprof.results.reference import load_run
 
     targets = targets_of(exports)
+    names = parse_columns(columns)
     order = parse_order(sort) if sort else None
     found = load_run(run, history_file)
     found = order.of(found) if order else found
     if not takes_stdout(targets):
-        render_run(found, make_console(), sass=sass, steps=steps, columns=parse_columns(columns))
-    write_exports(found, targets)
+        render_run(found, make_console(), sass=sass, steps=steps, columns=names)
+    past = past_of(found, history_file) if "html" in targets else ()
+    write_exports(found, targets, columns=names, past=past)

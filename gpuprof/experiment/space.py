@@ -1,7 +1,7 @@
 """The points of one variant that ``where`` keeps, found without listing those that it drops.
 
-Axes are joined one after the other. ``where`` is split at its outermost ``and``, and each part is applied as soon as what
-it reads is chosen, to whole columns at once; a part that cannot be computed so (text, a division by zero that an
+Axes are joined one after the other. ``where`` is split at its outermost ``and``, and each part is applied as soon as
+what it reads is chosen, to whole columns at once; a part that cannot be computed so (text, a division by zero that an
 earlier part would exclude) is computed point by point, as ``points.expand_points`` does. The order is the product's,
 sizes outermost.
 """

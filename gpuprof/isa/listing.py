@@ -25,7 +25,7 @@ class Listing:
     """A kernel's machine code as ``gpuprof sass --all`` lists it, and what its analysis found there.
 
     An instruction is ``CONTROL PLACE TEXT``: control bits as ``B------:R-:W0:-:S02``, ``N:LINE`` of file N in ``files``
-    (or ``-``), nvdisasm's text. Addresses count up by 16 from ``start``.
+    (or ``-``), nvdisasm's text with addresses in place of labels. Addresses count up by 16 from ``start``.
     """
 
     kernel: str  #: demangled

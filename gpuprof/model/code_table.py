@@ -34,7 +34,8 @@ CODE = np.dtype(
         ("write_barrier", np.int8),
         ("read_barrier", np.int8),
         ("waits_for", np.int8),
-        ("pad", np.uint8, 2),
+        ("words", np.uint8),
+        ("pad", np.uint8),
     ],
     align=True,
 )
@@ -55,6 +56,7 @@ def code_table(instructions: Sequence[Instruction], gpu: GpuConstants) -> NDArra
         entry["write_barrier"] = -1 if control.write_barrier is None else control.write_barrier
         entry["read_barrier"] = -1 if control.read_barrier is None else control.read_barrier
         entry["waits_for"] = -1
+        entry["words"] = _words(instruction)
         if pipe is None:
             continue
         completion = completion_of(instruction.opcode, instruction.modifiers)
@@ -80,6 +82,11 @@ def _interval(instruction: Instruction, pipe: Pipe, gpu: GpuConstants) -> float:
         if known is not None:
             return known.value
     raise ModelError(f"no issue interval is known for {instruction.mnemonic} on {gpu.name}")
+
+
+def _words(instruction: Instruction) -> int:
+    """32-bit words per lane of a memory instruction."""
+    return next((int(width) // 32 for width in ("128", "64") if width in instruction.modifiers), 1)
 
 
 def _drain(instruction: Instruction) -> tuple[int, int]:

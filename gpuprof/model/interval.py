@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gpuprof.arch.gpu_constants import GpuConstants
 from gpuprof.errors import ModelError
 from gpuprof.isa.machine import SUBPARTITIONS
+from gpuprof.model.explanation import Prediction
 from gpuprof.model.launch_time import TracedLaunch
 from gpuprof.model.launch_trace import AccessKind
 from gpuprof.model.pass_time import PassTime, pass_time
@@ -24,21 +24,10 @@ _IRREGULAR = 0.05
 _MOST_ATOMICS = 4.0
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """A modelled time in microseconds; nine in ten recorded kernels of its kind lie between low and high."""
-
-    us: float
-    low_us: float
-    high_us: float
-    kind: str
-    notes: tuple[str, ...] = ()
-
-
 def predict(launches: Sequence[TracedLaunch], gpu: GpuConstants) -> Prediction:
     """The time of a pass of these launches; raises ModelError outside of what the model was held against."""
     for launch in launches:
-        _check_range(launch)
+        check_range(launch)
     found = pass_time(launches, gpu)
     kind = kind_of(launches, found, gpu)
     irregular = max(launch.irregular for launch in launches) > _IRREGULAR
@@ -49,12 +38,12 @@ def predict(launches: Sequence[TracedLaunch], gpu: GpuConstants) -> Prediction:
 
 def kind_of(launches: Sequence[TracedLaunch], found: PassTime, gpu: GpuConstants) -> str:
     """What bounds the pass: one of ``KINDS``, of its longest launch."""
-    us = [each.cycles / gpu["clock_mhz"] for each in found.launches]
+    us = [launch.cycles / gpu["clock_mhz"] for launch in found.launches]
     if sum(us) < found.us / 2:
         return "short"
     longest = us.index(max(us))
     time = found.launches[longest]
-    if any(each.opcode.endswith("MMA") for each in launches[longest].instructions):
+    if any(instruction.opcode.endswith("MMA") for instruction in launches[longest].instructions):
         return "tensor"
     busy = {name: cycles / max(time.sm.cycles, 1) for name, cycles in time.sm.busy.items()}
     if max(busy["dram"], busy["write"], busy["l2"]) > _BUSY:
@@ -64,7 +53,7 @@ def kind_of(launches: Sequence[TracedLaunch], found: PassTime, gpu: GpuConstants
     return "compute" if time.sm.issued / SUBPARTITIONS > _BUSY * time.sm.cycles else "latency"
 
 
-def _check_range(launch: TracedLaunch) -> None:
+def check_range(launch: TracedLaunch) -> None:
     """Raise ModelError for atomics of many threads on the same memory: the model has no contention between SMs."""
     atomics = float((launch.trace.accesses["kind"] == AccessKind.ATOMIC).sum())
     warps = len(launch.trace.blocks) * launch.trace.warps

@@ -28,7 +28,7 @@ from gpuprof.model.sharing import Costs, Footprint, SharedSectors, footprint, ne
 from gpuprof.model.timeline import MACHINE, SmTime, SmWork, run_timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -76,6 +76,7 @@ class TracedLaunch:
     blocks_per_sm: int  #: on the SM with most
     total_blocks: int
     l1_bytes: int
+    loops: Mapping[int, str]  #: instruction -> name of the innermost loop that it is in
     irregular: float  #: share of accesses whose addresses depend on data or are not affine in the block's index
 
 
@@ -103,21 +104,21 @@ def trace_launch(request: LaunchRequest, gpu: GpuConstants) -> TracedLaunch:
     )
     instructions = image.program.instructions
     near = launch_trace(tracer.trace(neighbours(grid)[2]), instructions)
-    found = footprint(near, grid)
+    code = code_table(instructions, gpu)
+    found = footprint(near, grid, code)
     blocks = _blocks_of_sm(total, sms, blocks_per_sm, fits.blocks_per_sm, found.instructions_per_block)
     if found.alike and found.irregular == 0 and found.instructions_per_block * len(blocks) > TIMED_INSTRUCTIONS:
         trace, loop = _replicated(near, found, blocks)
     else:
         trace = launch_trace(tracer.trace(blocks), instructions)
         loop = main_loop(trace)
-    code = code_table(instructions, gpu)
     check_code(code, trace.executed(len(instructions)) > 0, instructions)
     return TracedLaunch(
         kernel=image.symbol,
         instructions=instructions,
         trace=trace,
         loop=loop,
-        costs=SharedSectors(found, trace).costs(fits.blocks_per_sm * sms, gpu["l2_bytes"]),
+        costs=SharedSectors(found, trace, code).costs(fits.blocks_per_sm * sms, gpu["l2_bytes"] * gpu["l2_share"]),
         slots=fits.blocks_per_sm,
         blocks_per_sm=blocks_per_sm,
         total_blocks=total,
@@ -127,6 +128,7 @@ def trace_launch(request: LaunchRequest, gpu: GpuConstants) -> TracedLaunch:
             if image.static_shared_bytes + request.shared_bytes
             else _LEAST_CARVEOUT
         ),
+        loops=_loops(image),
         irregular=found.irregular,
     )
 
@@ -141,6 +143,17 @@ def _blocks_of_sm(total: int, sms: int, blocks_per_sm: int, slots: int, instruct
         wanted = min(blocks_per_sm, max(slots * _WAVES, int(TIMED_INSTRUCTIONS / max(instructions, 1))))
     most = max(1, min(slots, blocks_per_sm), int(TRACED_INSTRUCTIONS / max(instructions, 1)))
     return [first + sms * number for number in range(min(wanted, most))]
+
+
+def _loops(image: KernelImage) -> dict[int, str]:
+    """The innermost loop of each instruction of the kernel's own section: ``loop 2 (depth 2, from 0x0350)``."""
+    graph = image.program.graph
+    found = {}
+    for loop in graph.loops:
+        start = graph.function.instructions[graph.blocks[loop.header].start].address
+        name = f"loop {loop.number} (depth {loop.depth}, from 0x{start:04x})"
+        found.update(dict.fromkeys(graph.indices(graph.own_blocks(loop)), name))
+    return found
 
 
 def _replicated(near: LaunchTrace, found: Footprint, blocks: list[int]) -> tuple[LaunchTrace, Loop | None]:
@@ -165,10 +178,9 @@ def machine_of(launch: TracedLaunch, gpu: GpuConstants, *, warm: bool = False) -
     shares = {
         "l2_bytes_per_cycle": min(port, gpu["l2_bytes_per_cycle"] / sms),
         "dram_bytes_per_cycle": min(port, gpu["dram_bytes_per_cycle"] / sms),
-        "write_bytes_per_cycle": min(port, gpu["write_bytes_per_cycle"] / sms),
-        "l1_lines": launch.l1_bytes / 128,
+        "write_bytes_per_cycle": min(gpu["write_port_bytes_per_cycle"], gpu["write_bytes_per_cycle"] / sms),
+        "l1_lines": launch.l1_bytes / 128 * gpu["l1_share"],
         "page_sectors_log2": math.log2(gpu["page_bytes"] / 32),
-        "code_lines": 0.0,
         "max_cycles": 4e9,
     }
     values = {name: shares[name] if name in shares else gpu[name] for name in MACHINE}

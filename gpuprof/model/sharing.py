@@ -15,7 +15,7 @@ import numpy as np
 
 from gpuprof.isa.machine import Dim3
 from gpuprof.model.launch_trace import READS, WRITES, LaunchTrace, is_global
-from gpuprof.model.timeline import count_touches
+from gpuprof.model.timeline import NEVER, Touched, load_rounds, touched
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -38,6 +38,7 @@ class Affine:
     reads: bool
     strides: Dim3
     sectors: NDArray[np.int64]  #: of the block in the middle, ascending
+    rounds: NDArray[np.int32]  #: of each: the first in which the block touches it
     total: int  #: of its warps, each counted on its own
 
 
@@ -67,8 +68,8 @@ def neighbours(grid: Dim3) -> tuple[Dim3, list[tuple[int, int]], list[int]]:
     return middle, axes, [a + x * (b + y * c) for a, b, c in places]
 
 
-def footprint(trace: LaunchTrace, grid: Dim3) -> Footprint:
-    """Of a trace of the blocks that ``neighbours`` names."""
+def footprint(trace: LaunchTrace, grid: Dim3, code: NDArray[np.void]) -> Footprint:
+    """Of a trace of the blocks that ``neighbours`` names; ``code`` is the kernel's table."""
     middle, axes, _ = neighbours(grid)
     blocks = len(trace.blocks)
     bounds = trace.accesses_of[:: trace.warps]
@@ -90,7 +91,7 @@ def footprint(trace: LaunchTrace, grid: Dim3) -> Footprint:
     lengths = np.diff(trace.runs_of).reshape(blocks, trace.warps)
     alike = bool((lengths == lengths[0]).all())
     reads = np.isin(kinds[own], READS)
-    groups = _groups(trace, own, regular, strides, reads)
+    groups = _groups(trace, own, regular, strides, reads, load_rounds(trace, code))
     if len(groups) > _MOST_STRIDES:
         groups, regular = (), np.zeros(len(own), bool)
     irregular = 1 - float(regular.mean()) if len(own) else 0.0
@@ -143,18 +144,22 @@ def _groups(
     regular: NDArray[np.bool_],
     strides: NDArray[np.int64],
     reads: NDArray[np.bool_],
+    rounds: NDArray[np.int32],
 ) -> Sequence[Affine]:
     keys = np.column_stack((reads[regular], strides[regular]))
     if not len(keys):
         return ()
     found, which = np.unique(keys, axis=0, return_inverse=True)
     if len(found) > _MOST_STRIDES:
-        return [Affine(True, (0, 0, 0), np.zeros(0, np.int64), 0)] * len(found)
+        return [Affine(True, (0, 0, 0), np.zeros(0, np.int64), np.zeros(0, np.int32), 0)] * len(found)
     chosen = own[regular]
     groups = []
     for number, key in enumerate(found.tolist()):
-        sectors = sectors_of(trace, chosen[np.ravel(which) == number])
-        groups.append(Affine(bool(key[0]), (key[1], key[2], key[3]), np.unique(sectors), len(sectors)))
+        accesses = chosen[np.ravel(which) == number]
+        sectors, when = sectors_of(trace, accesses), np.repeat(rounds[accesses], trace.accesses["sectors"][accesses])
+        order = np.lexsort((when, sectors))
+        places, firsts = np.unique(sectors[order], return_index=True)
+        groups.append(Affine(bool(key[0]), (key[1], key[2], key[3]), places, when[order][firsts], len(sectors)))
     return groups
 
 
@@ -187,13 +192,16 @@ class Costs:
 class SharedSectors:
     """Counts who touches which sectors, for one grid."""
 
-    def __init__(self, found: Footprint, trace: LaunchTrace) -> None:
-        self._found, self._trace = found, trace
+    def __init__(self, found: Footprint, trace: LaunchTrace, code: NDArray[np.void]) -> None:
+        self._found, self._trace, self._code = found, trace, code
         self._total = found.grid[0] * found.grid[1] * found.grid[2]
         self._low, self._span = self._bounds()
 
     def costs(self, resident: int, l2_bytes: float) -> Costs:
-        """The costs of the trace's sectors, where ``resident`` blocks of the grid run at a time."""
+        """The costs of the trace's sectors, where ``resident`` blocks of the grid run at a time.
+
+        ``l2_bytes`` is what the L2 holds of data that are used again.
+        """
         trace = self._trace
         cost, cold = np.zeros(len(trace.sectors), np.float32), np.zeros(len(trace.sectors), np.uint8)
         local = self._local_bytes()
@@ -201,7 +209,8 @@ class SharedSectors:
             self._as_traced(cost, cold, l2_bytes)
             return Costs(cost, cold, None, None, local)
         everyone = np.arange(self._total, dtype=np.int64)
-        read, written = self._touches(True, everyone) > 0, self._touches(False, everyone) > 0
+        read = self._touches(True, everyone).first < NEVER
+        written = self._touches(False, everyone).first < NEVER
         lonely = _without_partner(read, self._low)
         self._read_costs(cost, cold, lonely, resident, l2_bytes)
         stores = self._places(WRITES)
@@ -214,22 +223,36 @@ class SharedSectors:
         self, cost: NDArray[np.float32], cold: NDArray[np.uint8], lonely: NDArray[np.bool_], resident: int, l2: float
     ) -> None:
         """Wave by wave: a sector costs its bytes over the blocks that share it, nothing once the L2 has it."""
-        places, waves = self._places(READS), self._waves(resident)
+        places, waves, rounds = self._places(READS), self._waves(resident), self._rounds()
         before = np.zeros(self._span, bool)
         kept = 0.0
         for wave in range(int(waves.max(initial=0)) + 1):
             blocks = np.arange(wave * resident, min(self._total, (wave + 1) * resident), dtype=np.int64)
-            touched = self._touches(True, blocks)
+            found = self._touches(True, blocks)
+            missed = self._evicted(found, self._touches(False, blocks), l2)
             mine = places[waves == wave]
             index = self._trace.sectors[mine] - self._low
-            share = np.maximum(touched[index], 1)
-            new = ~before[index]
+            share = np.maximum(found.blocks[index], 1)
+            again = rounds[waves == wave] > found.first[index]
+            new = np.where(again, missed[index], ~before[index])
             cold[mine] = new
             cost[mine] = np.where(new, np.where(lonely[index], _PAIR_BYTES, SECTOR_BYTES) / share, 0)
-            now = touched > 0
+            now = found.first < NEVER
             kept += float((now & ~before).sum()) * SECTOR_BYTES
             before = now if kept > l2 else before | now
             kept = float(before.sum()) * SECTOR_BYTES if kept > l2 else kept
+
+    @staticmethod
+    def _evicted(read: Touched, written: Touched, l2: float) -> NDArray[np.bool_]:
+        """Which sectors have left the L2 when a later round of the same wave comes back to them.
+
+        Where the wave touches more than the L2 holds, so many that the rest fits, spread evenly.
+        """
+        touched_bytes = float(((read.first < NEVER) | (written.first < NEVER)).sum()) * SECTOR_BYTES
+        share = max(0.0, 1 - l2 / touched_bytes) if touched_bytes else 0.0
+        places = np.arange(len(read.first), dtype=np.uint64)
+        scrambled = (places * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(40)
+        return np.asarray(scrambled < share * (1 << 24))
 
     def _as_traced(self, cost: NDArray[np.float32], cold: NDArray[np.uint8], l2_bytes: float) -> None:
         """Without the grid's addresses: every sector is cold the first time that a traced block touches it."""
@@ -252,6 +275,11 @@ class SharedSectors:
         wave = trace.blocks[warp // trace.warps] // resident
         return np.repeat(wave, trace.accesses["sectors"][chosen])
 
+    def _rounds(self) -> NDArray[np.int32]:
+        """The round of each place of ``_places(READS)``."""
+        chosen = np.flatnonzero(np.isin(self._trace.accesses["kind"], READS))
+        return np.repeat(load_rounds(self._trace, self._code)[chosen], self._trace.accesses["sectors"][chosen])
+
     def _shifts(self, group: Affine, blocks: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         x, y, _ = self._found.grid
         index = (blocks % x, blocks // x % y, blocks // (x * y))
@@ -262,13 +290,9 @@ class SharedSectors:
         shifts, times = np.unique(np.asarray(moved, np.int64), return_counts=True)
         return shifts, times.astype(np.int64)
 
-    def _touches(self, reads: bool, blocks: NDArray[np.int64]) -> NDArray[np.uint32]:
-        touches = np.zeros(self._span, np.uint32)
-        for group in self._found.groups:
-            if group.reads is reads:
-                shifts, times = self._shifts(group, blocks)
-                count_touches(touches, self._low, group.sectors, shifts, times)
-        return touches
+    def _touches(self, reads: bool, blocks: NDArray[np.int64]) -> Touched:
+        own = [group for group in self._found.groups if group.reads is reads]
+        return touched(self._low, self._span, [(g.sectors, g.rounds, *self._shifts(g, blocks)) for g in own])
 
     def _work(self) -> int:
         everyone = np.arange(self._total, dtype=np.int64)

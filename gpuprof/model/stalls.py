@@ -17,3 +17,19 @@ REASONS = {
     "no_instruction": "the code is not in the cache yet",
     "dispatch": "register banks: the operands of the instruction before are still being read",
 }
+
+#: Columns of ``ncu --page source`` (without ``stall_``) -> the reasons above.
+NCU_COLUMNS = {
+    "selected": "selected",
+    "wait": "wait",
+    "long_sb": "long_scoreboard",
+    "short_sb": "short_scoreboard",
+    "math": "math_pipe_throttle",
+    "mio": "mio_throttle",
+    "lg": "lg_throttle",
+    "not_selected": "not_selected",
+    "barrier": "barrier",
+    "branch_resolving": "branch_resolving",
+    "no_inst": "no_instruction",
+    "dispatch": "dispatch",
+}

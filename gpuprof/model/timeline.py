@@ -15,6 +15,8 @@ from gpuprof.errors import ModelError
 from gpuprof.model.stalls import REASONS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from gpuprof.model.launch_trace import LaunchTrace
@@ -33,6 +35,7 @@ MACHINE = (
     "block_interval",
     "warp_interval",
     "mio_entries",
+    "lg_entries",
     "write_backlog_bytes",
     "dram_backlog_bytes",
     "special_register_latency",
@@ -42,6 +45,7 @@ MACHINE = (
     "double_latency",
     "matrix_latency",
     "barrier_latency",
+    "barrier_interval",
     "uniform_latency",
     "branch_latency",
     "l1_lines",
@@ -51,10 +55,12 @@ MACHINE = (
     "tlb_entries",
     "page_sectors_log2",
     "write_line_cycles",
+    "scattered_line_cycles",
     "relaunch",
     "share_power",
     "code_line_cycles",
-    "code_lines",
+    "l2_request_bytes",
+    "dram_request_bytes",
     "register_window",
     "atomic_cycles",
     "max_cycles",
@@ -172,18 +178,50 @@ def run_timeline(work: SmWork, blocks: int, machine: dict[str, float], *, stalls
     )
 
 
-def count_touches(
-    touches: NDArray[np.uint32],
+def load_rounds(trace: LaunchTrace, code: NDArray[np.void]) -> NDArray[np.int32]:
+    """Per access: how many rounds of loads its warp had waited for before it."""
+    rounds = np.zeros(len(trace.accesses), np.int32)
+    arrays = {
+        "code": np.ascontiguousarray(code),
+        "runs": np.ascontiguousarray(trace.runs),
+        "runs_of": np.ascontiguousarray(trace.runs_of),
+        "accesses": np.ascontiguousarray(trace.accesses),
+        "accesses_of": np.ascontiguousarray(trace.accesses_of),
+    }
+    launch = _Launch(**{name: array.ctypes.data for name, array in arrays.items()})
+    _library().gp_rounds(ctypes.byref(launch), len(trace.runs_of) - 1, rounds.ctypes.data)
+    return rounds
+
+
+@dataclass(frozen=True, eq=False)
+class Touched:
+    """Per sector from ``low`` on: the earliest round in which a block touches it, and how many blocks do so then."""
+
+    low: int
+    first: NDArray[np.int32]
+    blocks: NDArray[np.uint32]
+
+
+#: The round of a sector that nobody touches.
+NEVER = np.iinfo(np.int32).max
+
+
+def touched(
     low: int,
-    sectors: NDArray[np.int64],
-    shifts: NDArray[np.int64],
-    times: NDArray[np.int64],
-) -> None:
-    """Add to ``touches`` (per sector from ``low`` on) how often blocks touch them that are ``shifts`` bytes apart."""
-    _library().gp_touches(
-        sectors.ctypes.data, len(sectors), shifts.ctypes.data, times.ctypes.data, len(shifts), low, len(touches),
-        touches.ctypes.data,
-    )  # fmt: skip
+    span: int,
+    groups: Sequence[tuple[NDArray[np.int64], NDArray[np.int32], NDArray[np.int64], NDArray[np.int64]]],
+) -> Touched:
+    """Who touches what first, of groups of (sectors, their rounds, bytes by which blocks move them, blocks of each)."""
+    library = _library()
+    first, blocks = np.full(span, NEVER, np.int32), np.zeros(span, np.uint32)
+    for sectors, rounds, shifts, _ in groups:
+        places = (sectors.ctypes.data, rounds.ctypes.data, len(sectors), shifts.ctypes.data, len(shifts), low, span)
+        library.gp_first_rounds(*places, first.ctypes.data)
+    for sectors, rounds, shifts, times in groups:
+        moves = (shifts.ctypes.data, times.ctypes.data, len(shifts), low, span)
+        own = (sectors.ctypes.data, rounds.ctypes.data, len(sectors))
+        library.gp_touches(*own, *moves, first.ctypes.data, blocks.ctypes.data)
+    return Touched(low, first, blocks)
 
 
 @cache
@@ -195,9 +233,10 @@ def _library() -> Any:
         raise ModelError(str(reason)) from None
     library = ctypes.CDLL(str(path))
     library.gp_timeline.argtypes = (ctypes.c_void_p,) * 4
-    library.gp_touches.argtypes = (
-        ctypes.c_void_p, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64,
-        ctypes.c_int64, ctypes.c_void_p,
-    )  # fmt: skip
-    library.gp_touches.restype = None
+    number, address = ctypes.c_int64, ctypes.c_void_p
+    library.gp_rounds.argtypes = (address, number, address)
+    library.gp_first_rounds.argtypes = (address, address, number, address, number, number, number, address)
+    library.gp_touches.argtypes = (address, address, number, address, address, *(number,) * 3, address, address)
+    for function in (library.gp_rounds, library.gp_first_rounds, library.gp_touches):
+        function.restype = None
     return library

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from gpuprof.toolchain.tools import Toolchain
 
 #: Change it when ``SassFacts`` or what fills it changes: older entries are then made anew.
-FACTS_FORMAT = 8
+FACTS_FORMAT = 9
 _CACHE_KIND = "facts"
 
 

@@ -57,6 +57,16 @@ def compare_markdown(comparison: Comparison, violations: Sequence[Violation] = (
     return "\n".join([*lines, *([""] if below else []), *below]) + "\n"
 
 
+def comparison_html(comparison: Comparison, violations: Sequence[Violation] = (), columns: Sequence[str] = ()) -> str:
+    """One page that loads nothing; raises MissingToolError without the extra ``report``."""
+    from gpuprof.report.page.render import require_report_extra
+
+    require_report_extra()
+    from gpuprof.report.page.document import comparison_page
+
+    return comparison_page(comparison, violations, columns)
+
+
 COMPARE_EXPORTERS: Mapping[str, Callable[[Comparison, Sequence[Violation]], str]] = {
     "json": compare_json,
     "csv": compare_csv,

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gpuprof.report.columns import draw, rows_of
-from gpuprof.report.run_table import below, heads_for
+from gpuprof.report.run_table import below, specs_for
 from gpuprof.report.sentences import head_lines
 from gpuprof.results.derived import TABLE, counters_of
+from gpuprof.results.history import PastResult
 from gpuprof.results.json import encode, to_json, write_whole
 from gpuprof.results.model import Result, Run
 
@@ -89,7 +90,7 @@ def write_csv(table: Iterable[Sequence[object]]) -> str:
 
 def run_markdown(run: Run) -> str:
     """A heading, where the numbers come from, the table, and what went wrong."""
-    columns = draw(heads_for(run), rows_of(run.results))
+    columns = draw(specs_for(run), rows_of(run.results))
     head = [column.head.replace("\n", " ") for column in columns]
     body = [[column.cells[n] for column in columns] for n in range(len(run.results))]
     lines = [f"### {escape_markdown(run.experiment)}", ""]
@@ -120,14 +121,21 @@ def escape_markdown(text: str) -> str:
 _ENTITIES = {"<": "lt", ">": "gt"}
 
 
-def run_html(run: Run) -> str:
+def run_html(run: Run, columns: Sequence[str] = (), past: Sequence[PastResult] = ()) -> str:
     """One page that loads nothing; raises MissingToolError without the extra ``report``."""
+    return runs_html([run], columns, {run.experiment: past})
+
+
+def runs_html(
+    runs: Sequence[Run], columns: Sequence[str] = (), past: Mapping[str, Sequence[PastResult]] | None = None
+) -> str:
+    """Several runs in one page; ``past`` is earlier results by experiment. Raises as ``run_html``."""
     from gpuprof.report.page.render import require_report_extra
 
     require_report_extra()
     from gpuprof.report.page.document import runs_page
 
-    return runs_page([run])
+    return runs_page(runs, columns, past)
 
 
 #: What ``--json``, ``--csv``, ``--markdown`` and ``--html`` write.
@@ -139,15 +147,19 @@ EXPORTERS: Mapping[str, Callable[[Run], str]] = {
 }
 
 
-def write_exports(run: Run, targets: Mapping[str, str | None]) -> None:
+def write_exports(
+    run: Run, targets: Mapping[str, str | None], *, columns: Sequence[str] = (), past: Sequence[PastResult] = ()
+) -> None:
     """Write every kind of ``EXPORTERS`` that has a target: a file's name, or ``-`` for standard output.
+
+    The page shows ``columns`` (of ``--columns``) and, over time, the ``past`` results of the experiment.
 
     Raises:
         StoreError: a file cannot be written.
     """
     for kind, target in targets.items():
         if target is not None:
-            write_text(EXPORTERS[kind](run), target)
+            write_text(run_html(run, columns, past) if kind == "html" else EXPORTERS[kind](run), target)
 
 
 def write_text(text: str, target: str) -> None:

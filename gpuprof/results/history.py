@@ -63,6 +63,18 @@ class HistoryEntry:
     best_us: float | None
 
 
+@dataclass(frozen=True)
+class PastResult:
+    """A variant in a stored run."""
+
+    run: str
+    started: str
+    gpu: str | None
+    variant: str
+    time_us: float | None
+    warp_instructions: float | None
+
+
 _ENTRY_COLUMNS = "identifier, experiment, started, seconds, device, gpu, variants, failed, complete, best, best_us"
 
 
@@ -126,6 +138,15 @@ class History:
         with self._connection() as connection:
             rows = connection.execute(query, values).fetchall()
         return tuple(_entry(row) for row in rows)
+
+    def past_results(self, experiment: str, *, limit: int) -> tuple[PastResult, ...]:
+        """The verified results of the last ``limit`` runs of an experiment, oldest run first."""
+        query = """SELECT runs.identifier, runs.started, runs.gpu, variant, time_us, warp_instructions FROM results
+            JOIN runs ON runs.identifier = results.run WHERE status = 'ok' AND runs.identifier IN
+            (SELECT identifier FROM runs WHERE experiment = ? ORDER BY started DESC, rowid DESC LIMIT ?)
+            ORDER BY runs.started, runs.rowid, results.rowid"""
+        with self._connection() as connection:
+            return tuple(PastResult(*row) for row in connection.execute(query, (experiment, limit)).fetchall())
 
     def find(self, reference: str) -> Run:
         """A run as people name it: an identifier or its first letters, an experiment (its newest run), ``latest``.

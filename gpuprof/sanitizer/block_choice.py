@@ -61,4 +61,6 @@ def spread_blocks(grid: tuple[int, int, int], room: int) -> Blocks:
 
 def talks(program: Program) -> bool:
     """Whether blocks can see what others did: atomics, or strong accesses, on global memory."""
-    return program.uses(_TALKS) or any("STRONG" in each.modifiers for each in program.function.instructions)
+    return program.uses(_TALKS) or any(
+        "STRONG" in instruction.modifiers for instruction in program.function.instructions
+    )

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping
+
 from gpuprof.isa.listing import FindingFacts, Listing
 from gpuprof.sass.analysis import Analysis
 from gpuprof.sass.findings import Finding
 from gpuprof.sass.model import Control, Instruction
+
+#: A branch's target as nvdisasm prints it.
+_LABEL = re.compile(r"`\(([^)]+)\)")
 
 
 def listing_of(analysis: Analysis, kernel: str) -> Listing:
     """The code without trailing padding; ``kernel`` is its demangled name."""
     body = analysis.function.body
     files: dict[str, int] = {}
-    lines = tuple(_line(instruction, files) for instruction in body)
+    labels = analysis.function.labels
+    lines = tuple(_line(instruction, files, labels) for instruction in body)
     return Listing(
         kernel=kernel,
         arch=analysis.arch,
@@ -24,10 +31,11 @@ def listing_of(analysis: Analysis, kernel: str) -> Listing:
     )
 
 
-def _line(instruction: Instruction, files: dict[str, int]) -> str:
+def _line(instruction: Instruction, files: dict[str, int], labels: Mapping[str, int]) -> str:
     source = instruction.source.of_user if instruction.source is not None else None
     place = "-" if source is None else f"{files.setdefault(source.file, len(files))}:{source.line}"
-    return f"{control_text(instruction.control)} {place} {instruction.text}"
+    text = _LABEL.sub(lambda found: f"0x{labels[found[1]]:04x}" if found[1] in labels else found[0], instruction.text)
+    return f"{control_text(instruction.control)} {place} {text}"
 
 
 def _finding(finding: Finding) -> FindingFacts:

@@ -137,11 +137,21 @@ def verbose_ptxas(flags: Iterable[str]) -> list[str]:
 
 
 def wheel_includes(nvcc: Tool) -> list[Path]:
-    """Header folders that a wheel's nvcc does not know of: wheels of CUDA 12 have one folder per package."""
-    root = nvcc.path.parent.parent
-    if nvcc.origin != "NVIDIA wheel" or (root / "include" / "cuda_runtime.h").is_file():
+    """Header folders that a wheel's nvcc does not know of: wheels of CUDA 12 have one folder per package.
+
+    The packages may be spread over several folders of ``sys.path``, and one of those may hold a part of another
+    toolkit: the folder beside nvcc comes first, then those with the compiler's own headers (nvidia-cuda-crt).
+    """
+    own = nvcc.path.parent.parent / "include"
+    if nvcc.origin != "NVIDIA wheel" or all((own / name).is_file() for name in _RUNTIME_HEADERS):
         return []
-    return wheel_folders("include")
+    others = [folder for folder in wheel_folders("include") if folder != own]
+    others.sort(key=lambda folder: not (folder / _RUNTIME_HEADERS[1]).is_file())
+    return [own, *others] if own.is_dir() else others
+
+
+#: What every CUDA source includes: of nvidia-cuda-runtime and of nvidia-cuda-crt.
+_RUNTIME_HEADERS = ("cuda_runtime.h", "crt/host_config.h")
 
 
 def is_unsafe(path: Path) -> bool:

@@ -15,7 +15,8 @@ import gpuprof
 from gpuprof.cli import COMMANDS
 
 PACKAGE = Path(gpuprof.__file__).parent
-_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]+(?![\w=-])")
+#: Not the names of a style sheet's values, as in ``var(--paper)``.
+_OPTION = re.compile(r"(?<!var\()(?<![\w-])--[a-z][a-z-]+(?![\w=-])")
 #: ``gpuprof counters without --ncu`` and ``gpuprof run and counters take --jobs`` name the command themselves.
 _OF_A_COMMAND = re.compile(r"gpuprof (\w+)[\w` ]*?(--[a-z-]+)")
 
@@ -32,8 +33,10 @@ REACHED_FROM: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("device/checkup.py", ("doctor",)),
     ("device/choice.py", ("run",)),
     ("device/drivers.py", ("run",)),
+    ("device/gpu.py", ("run",)),
     ("device/gpu_lock.py", ("run",)),
     ("emulator/", _EXPERIMENTS),
+    ("experiment/tunable.py", _EXPERIMENTS),
     ("experiment/schema.py", (*_EXPERIMENTS, "check")),
     ("experiment/", (*_EXPERIMENTS, "sass")),
     ("profile/ncu/", ("run",)),
@@ -44,6 +47,7 @@ REACHED_FROM: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("profile/", _EXPERIMENTS),
     ("report/sass/", ("sass",)),
     ("report/instruction_table.py", ("counters",)),
+    ("search/", ("tune",)),
     ("starter/", ("new",)),
     ("report/compare_table.py", ("compare",)),
     ("report/step_table.py", ("run", "show")),
@@ -110,7 +114,7 @@ def mistakes_in(file: Path) -> list[str]:
         elsewhere = {option: command for command, option in _OF_A_COMMAND.findall(text) if command in COMMANDS}
         for option in set(_OPTION.findall(text)) - FOREIGN:
             commands = (elsewhere[option],) if option in elsewhere else commands_of(name)
-            missing = [command for command in commands if option not in options_of(command)]
+            missing = [name for name in commands if name in COMMANDS and option not in options_of(name)]
             if missing or not commands:
                 found.append(f"{name}: {option} is no option of {', '.join(missing) or 'any command'}: {text[:80]}")
     return found

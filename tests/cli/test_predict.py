@@ -99,3 +99,13 @@ def test_flags_that_do_not_go_together(flags: list[str], message: str) -> None:
 
 def test_json_of_the_run_is_valid(predicted: tuple[Path, str]) -> None:
     assert json.loads(predicted[0].read_text(encoding="utf-8"))["environment"]["modelled_gpu"] == "NVIDIA H200"
+
+
+def test_calibrate_needs_a_gpu() -> None:
+    from gpuprof.device.gpus import find_gpus
+
+    if find_gpus().devices:
+        pytest.skip("there is a GPU")
+    done = gpuprof("calibrate")
+    assert done.returncode == 3
+    assert "constants are measured on a GPU" in done.stderr

@@ -48,7 +48,7 @@ def test_the_count(loaded: Callable[..., Experiment]) -> None:
         ("[1.5]", (8,), "write {value: 1.5, dtype: float64}"),
         ("[1.5]", (2,), "write {value: 1.5, dtype: float16}"),
         ("[A]", (4,), "it takes a value there, not a pointer"),
-        ("[A]", (24,), "a struct can only be passed with all bytes zero"),
+        ("[A]", (24,), "a struct or vector is a list of its members, as [1, 2.0], or {zeros: 24}"),
     ],
 )
 def test_the_sizes(loaded: Callable[..., Experiment], args: str, sizes: tuple[int, ...], repair: str) -> None:

@@ -13,6 +13,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -67,6 +68,28 @@ def measure_launches() -> dict[str, Any]:
     return result
 
 
+def has_whole_toolchain() -> bool:
+    """Whether the first wheel with an nvcc, and those beside it, hold the headers that it needs."""
+    folders = [folder.parent / "include" for folder in wheel_folders("bin") if (folder / "nvcc").is_file()][:1]
+    folders += wheel_folders("include")
+    headers = ("cuda_runtime.h", "crt/host_config.h")
+    return len(folders) > 1 and all(any((folder / name).is_file() for folder in folders) for name in headers)
+
+
+def surroundings() -> dict[str, Any]:
+    """Where nvcc and its headers could come from."""
+    names = ("cuda_runtime.h", "crt/host_config.h")
+    return {
+        "nvcc": [str(folder) for folder in wheel_folders("bin") if (folder / "nvcc").is_file()],
+        "include": {
+            str(each): [name for name in names if (each / name).is_file()] for each in wheel_folders("include")
+        },
+        "environment": {
+            name: os.environ[name] for name in ("CPATH", "CPLUS_INCLUDE_PATH", "CUDA_HOME") if name in os.environ
+        },
+    }
+
+
 def folders_without_nvcc(path: str) -> list[str]:
     """The folders of PATH that hold no nvcc; one that holds the host compiler too is kept."""
     folders = path.split(os.pathsep)
@@ -78,7 +101,7 @@ def run_part(command: list[str], driver: str, seconds: float, cwd: Path, hidden:
     paths = [str(path) for path in (hidden, ROOT) if path is not None]
     paths += [path for path in (os.environ.get("PYTHONPATH"),) if path]
     environment = {**os.environ, "GPUPROF_DRIVER": driver, "PYTHONPATH": os.pathsep.join(paths)}
-    if hidden is not None and any((folder / "nvcc").is_file() for folder in wheel_folders("bin")):
+    if hidden is not None and has_whole_toolchain():
         environment["PATH"] = os.pathsep.join(folders_without_nvcc(os.environ["PATH"]))
         environment = {name: value for name, value in environment.items() if name not in ("CUDA_HOME", "CUDA_PATH")}
     started = time.perf_counter()
@@ -96,22 +119,25 @@ def main() -> None:
     """All parts for both drivers."""
     folder = Path(sys.argv[1]).resolve()
     folder.mkdir(parents=True, exist_ok=True)
-    hidden = folder / "hidden"
+    work = Path(tempfile.mkdtemp(prefix="record-drivers-"))
+    hidden = work / "hidden"
     (hidden / "pycuda").mkdir(parents=True, exist_ok=True)
     (hidden / "pycuda" / "__init__.py").write_text(BLOCKER)
     program = (
         "import json; from tests.hardware.record_drivers import measure_launches; print(json.dumps(measure_launches()))"
     )
-    result: dict[str, Any] = {}
+    result: dict[str, Any] = {"surroundings": surroundings()}
     for driver in ("pycuda", "cuda"):
         blocked = hidden if driver == "cuda" else None
-        gemm = ["-m", "gpuprof", "run", "gemm_1024", "--device", "gpu", "--json", str(folder / f"gemm_{driver}.json")]
+        gemm = ["-m", "gpuprof", "run", "gemm_1024", "--device", "gpu", "--json", str(work / f"gemm_{driver}.json")]
         result[driver] = {
-            "doctor": run_part(["-m", "gpuprof", "doctor"], driver, 20, folder, blocked),
-            "launches": run_part(["-c", program], driver, 30, folder, blocked),
-            "gemm_1024": run_part(gemm, driver, 50, folder, blocked),
+            "doctor": run_part(["-m", "gpuprof", "doctor"], driver, 20, work, blocked),
+            "launches": run_part(["-c", program], driver, 30, work, blocked),
+            "gemm_1024": run_part(gemm, driver, 50, work, blocked),
             "tests": run_part(list(PYTEST), driver, 45, ROOT),
         }
+        if (work / f"gemm_{driver}.json").exists():
+            shutil.copy(work / f"gemm_{driver}.json", folder)
         (folder / "drivers.json").write_text(json.dumps(result, indent=1))
 
 

@@ -319,10 +319,12 @@ def test_ctrl_c_kills_the_compilers(tools: Toolchain, tmp_path: Path) -> None:
     slow.chmod(0o755)
     source = _source(tmp_path, PLAIN)
     code = f"""
+import signal
 from pathlib import Path
 from gpuprof.toolchain import Tool, Toolchain
 from gpuprof.toolchain.build import Builder
 from gpuprof.toolchain.model import BuildRequest
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it, and so would this
 tools = Toolchain(nvcc=Tool(Path({str(slow)!r}), "1.0.0", "test"))
 builder = Builder(tools, cache_dir=Path({str(tmp_path / "cache")!r}))
 builder.build(BuildRequest(Path({str(source)!r}), "plain", "sm_89"))

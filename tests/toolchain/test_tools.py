@@ -11,7 +11,8 @@ import pytest
 
 from gpuprof.errors import MissingToolError, UsageError
 from gpuprof.toolchain import Toolchain, find_tools
-from gpuprof.toolchain.tools import wheel_folders
+from gpuprof.toolchain.nvcc import wheel_includes
+from gpuprof.toolchain.tools import Tool, wheel_folders
 from gpuprof.toolchain.versions import VersionStore, ask_version
 
 
@@ -127,3 +128,25 @@ def test_versions_as_the_tools_print_them(tmp_path: Path) -> None:
     assert ask_version(_program(tmp_path / "nvcc", f'printf "{nvcc}"')) == "13.5.37"
     assert ask_version(_program(tmp_path / "ncu", f'printf "{ncu}"')) == "2025.3.1.0"
     assert ask_version(_program(tmp_path / "other", "echo hello")) == ""
+
+
+def test_headers_of_a_wheel_come_from_beside_nvcc_first(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two site folders with a part of the toolkit each: the one with the compiler's own headers is searched first."""
+    whole, runtime, nothing = (tmp_path / name / "nvidia" / "cu13" for name in ("whole", "runtime", "nothing"))
+    for folder, names in (
+        (whole, ("cuda_runtime.h", "crt/host_config.h")),
+        (runtime, ("cuda_runtime.h",)),
+        (nothing, ()),
+    ):
+        for name in names:
+            (folder / "include" / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / "include" / name).touch()
+        (folder / "include").mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr(sys, "path", [str(tmp_path / name) for name in ("runtime", "nothing", "whole")])
+
+    def includes(folder: Path) -> list[Path]:
+        return wheel_includes(Tool(folder / "bin" / "nvcc", "13.5", "NVIDIA wheel"))
+
+    assert includes(whole) == []
+    assert includes(runtime) == [folder / "include" for folder in (runtime, whole, nothing)]
+    assert includes(nothing) == [folder / "include" for folder in (nothing, whole, runtime)]

@@ -27,11 +27,11 @@ enum Reason {
 // Cycles of the SM, bytes per cycle and SM. The order is that of model/timeline.py: CONSTANTS.
 struct Machine {
   double shared_latency, l1_latency, l2_latency, dram_latency, l2_bytes_per_cycle, dram_bytes_per_cycle,
-      write_bytes_per_cycle, block_start, block_interval, warp_interval, mio_entries, write_backlog_bytes,
+      write_bytes_per_cycle, block_start, block_interval, warp_interval, mio_entries, lg_entries, write_backlog_bytes,
       dram_backlog_bytes, special_register_latency, shuffle_latency, transcendental_latency, constant_latency,
-      double_latency, matrix_latency, barrier_latency, uniform_latency, branch_latency, l1_lines, l1_fill_latency,
-      dram_queue_latency, tlb_latency, tlb_entries, page_sectors_log2, write_line_cycles, relaunch, share_power,
-      code_line_cycles, code_lines, register_window, atomic_cycles, max_cycles;
+      double_latency, matrix_latency, barrier_latency, barrier_interval, uniform_latency, branch_latency, l1_lines, l1_fill_latency,
+      dram_queue_latency, tlb_latency, tlb_entries, page_sectors_log2, write_line_cycles, scattered_line_cycles, relaunch, share_power,
+      code_line_cycles, l2_request_bytes, dram_request_bytes, register_window, atomic_cycles, max_cycles;
 };
 // As model/code_table.py: CODE.
 struct Instruction {
@@ -39,7 +39,8 @@ struct Instruction {
   i32 newest;  // of DEPBAR.LE: completions that may be outstanding
   u8 pipe, completion, stall, yields, wait_mask, even_reads, odd_reads;
   i8 write_barrier, read_barrier, waits_for;  // waits_for: the scoreboard of a DEPBAR; -1: none
-  u8 pad[2];
+  u8 words;  // of 32 bits per lane that a load brings
+  u8 pad;
 };
 struct Run { i32 first, last; };
 // As model/launch_trace.py: TIMED_ACCESS.

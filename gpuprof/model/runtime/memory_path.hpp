@@ -80,7 +80,7 @@ class MemoryPath {
     return {start + cycles - 1 + latency - TO_LSU, start + cycles + READ, start + cycles};
   }
   // ``salt`` sets apart the addresses of a block that stands for another one.
-  Served serve(const Access& access, i64 salt, double now) {
+  Served serve(const Access& access, int words, i64 salt, double now) {
     if (access.kind == SHARED_ACCESS || access.kind == COPY_STORE)
       return pass(now, std::max(1, access.passes), m_.shared_latency);
     const i64* sectors = launch_.sectors + access.first_sector;
@@ -88,7 +88,7 @@ class MemoryPath {
     for (i32 k = 0; k < access.sectors; ++k) lines += !k || line_of(sectors[k]) != line_of(sectors[k - 1]);
     switch (access.kind) {
       case STORE: case LOCAL_STORE: case ATOMIC: return store(access, sectors, lines, salt, now);
-      default: return load(access, sectors, lines, salt, now);
+      default: return load(access, sectors, lines, words, salt, now);
     }
   }
 
@@ -120,9 +120,12 @@ class MemoryPath {
     return {done, start + lines + READ, lsu_free};
   }
 
-  Served load(const Access& access, const i64* sectors, int lines, i64 salt, double now) {
-    Served served = pass(now, std::max(1, lines), m_.l1_latency);
-    const double start = served.taken - std::max(1, lines);
+  // A line takes a cycle, and so does a word of all lanes on its way to the registers.
+  Served load(const Access& access, const i64* sectors, int lines, int words, i64 salt, double now) {
+    const double scattered = (lines - (access.sectors + 3) / 4) * m_.scattered_line_cycles;
+    const double cycles = std::max(words, lines) + scattered;
+    Served served = pass(now, cycles, m_.l1_latency);
+    const double start = served.taken - cycles;
     const u8* cold = launch_.cold + access.first_sector;
     const float* bytes = launch_.dram_bytes + access.first_sector;
     for (i32 k = 0; k < access.sectors;) {
@@ -131,7 +134,7 @@ class MemoryPath {
       while (end < access.sectors && line_of(sectors[end]) == line_of(sectors[k])) own |= cold[end++] != 0;
       L1Cache::Line& line = l1_.at(line_of(sectors[k]) + (own ? salt : 0), start);
       int missing = 0;
-      double cost = 0, share = 0;
+      double cost = 0, share = 0, asks = 0;  // asks: this SM's part of the line's request to the DRAM
       for (i32 j = k; j < end; ++j) {
         const int place = (int)(sectors[j] & 3);
         if (line.valid >> place & 1) {
@@ -141,13 +144,14 @@ class MemoryPath {
         }
         missing += 1;
         cost += bytes[j];
+        asks = std::max(asks, std::min(1.0, bytes[j] / 32.0));
         if (cold[j]) share = std::max(share, std::pow(std::min(1.0, bytes[j] / 32.0), m_.share_power));
       }
       if (missing) {
         misses += missing;
         const double asked =
             access.kind == LOCAL_LOAD ? start : tlb_.known(sectors[k] + (own ? salt >> 14 : 0), start);
-        const double arrival = fetch(asked, missing, cost, share);
+        const double arrival = fetch(asked, missing, cost, share, asks);
         for (i32 j = k; j < end; ++j) {
           const int place = (int)(sectors[j] & 3);
           if (line.valid >> place & 1) continue;
@@ -162,19 +166,20 @@ class MemoryPath {
   }
 
   // When ``sectors`` of a line are there that were asked for; ``share``: how much of the way to the DRAM is waited for.
-  double fetch(double asked, int sectors, double cost, double share) {
-    l2_free = std::max(l2_free, asked) + sectors * 32 / m_.l2_bytes_per_cycle;
-    l2_busy += sectors * 32 / m_.l2_bytes_per_cycle;
+  double fetch(double asked, int sectors, double cost, double share, double share_of_request) {
+    const double cycles = (sectors * 32 + m_.l2_request_bytes) / m_.l2_bytes_per_cycle;
+    l2_free = std::max(l2_free, asked) + cycles;
+    l2_busy += cycles;
     double arrival = std::max(asked, l2_free) + m_.l2_latency;
     const double beyond = (m_.dram_latency - m_.l2_latency) * share;
     if (cost > 0) {
-      load_dram(cost, asked);
+      load_dram(cost + m_.dram_request_bytes * share_of_request, asked);
       arrival = std::max(arrival, dram_free + m_.l2_latency + beyond);
     }
     if (share > 0) {
       arrival = std::max(arrival, asked + m_.l2_latency + beyond);
       const double load = std::min(1.0, recent_ / (WINDOW * m_.dram_bytes_per_cycle));
-      arrival -= m_.dram_queue_latency * share * load * std::log(1 - 0.999 * random());
+      arrival -= m_.dram_queue_latency * share * load * load * std::log(1 - 0.999 * random());
     }
     return arrival;
   }

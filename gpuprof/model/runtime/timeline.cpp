@@ -30,11 +30,23 @@ struct Warp {
   }
 };
 
+// Entries of a queue in front of the LSU, and when each is free again, in turn.
+struct Queue {
+  std::vector<double> free;
+  size_t next = 0;
+  void resize(double entries) { free.assign((size_t)std::max(1.0, entries), 0); }
+  double first() const { return free[next]; }
+  void take(double until) {
+    free[next] = until;
+    next = (next + 1) % free.size();
+  }
+};
+
 struct Subpartition {
   std::vector<i32> warps;
   double pipe[PIPES] = {}, half[2] = {}, bank[2] = {}, dispatch = 0;
-  std::vector<double> queue;  // when entries of the MIO queue are free again, in turn
-  size_t entry = 0;
+  double held = 0;  // cycles for which register reads of the last instruction keep the next one back
+  Queue shared, global;
   i32 last = -1;
 };
 
@@ -46,7 +58,10 @@ class Timeline {
     live_.assign((size_t)launch.slots, 0);
     waiting_.assign((size_t)launch.slots, 0);
     running_.assign((size_t)launch.slots, -1);
-    for (auto& each : sub_) each.queue.assign((size_t)std::max(1.0, m_.mio_entries), 0);
+    for (auto& each : sub_) {
+      each.shared.resize(m_.mio_entries);
+      each.global.resize(m_.lg_entries);
+    }
     for (size_t i = 0; i < warps_.size(); ++i) sub_[i % SUBPARTITIONS].warps.push_back((i32)i);
     fetched_.assign((size_t)launch.instructions / 8 + 1, -1);
   }
@@ -137,16 +152,20 @@ class Timeline {
     return std::max(there, now);
   }
 
-  static double free_at(const Subpartition& sub, const Instruction& code) {
+  // Whether the next access of a warp goes to global or local memory.
+  static bool goes_far(const Warp& warp, const Instruction& code) {
+    return code.completion == MEMORY && warp.access != warp.accesses_end && warp.access->kind != SHARED_ACCESS;
+  }
+  static double free_at(const Subpartition& sub, const Warp& warp, const Instruction& code) {
     double free = code.pipe == FMA ? std::min(sub.half[0], sub.half[1])
                   : code.pipe == FMA_HEAVY ? sub.half[0] : sub.pipe[code.pipe];
-    if (code.pipe == LSU) free = std::max(free, sub.queue[sub.entry]);
+    if (code.pipe == LSU) free = std::max(free, (goes_far(warp, code) ? sub.global : sub.shared).first());
     return std::max(free, sub.dispatch);
   }
 
   bool can_issue(const Subpartition& sub, const Warp& warp, double now, double& next) const {
     if (!warp.live || warp.at_barrier) return false;
-    const double from = warp.gate > now ? warp.gate : std::max(warp.gate, free_at(sub, launch_.code[warp.pc]));
+    const double from = warp.gate > now ? warp.gate : std::max(warp.gate, free_at(sub, warp, launch_.code[warp.pc]));
     if (from <= now) return true;
     next = std::min(next, from);
     return false;
@@ -178,6 +197,7 @@ class Timeline {
     sub.bank[0] = std::max(sub.bank[0], now) + code.even_reads;
     sub.bank[1] = std::max(sub.bank[1], now) + code.odd_reads;
     sub.dispatch = std::max(sub.dispatch, std::max(sub.bank[0], sub.bank[1]) - m_.register_window + 1);
+    sub.held = std::max(0.0, sub.dispatch - now - 1);
   }
 
   void account(const Subpartition& sub, const Warp& warp, double now) {
@@ -197,12 +217,15 @@ class Timeline {
     if (code.waits_for >= 0) until(warp.gate, LONG_SCOREBOARD);
     until(warp.fetched, NO_INSTRUCTION);
     if (code.pipe == LSU) {
-      const bool global = code.completion == MEMORY && warp.access != warp.accesses_end && warp.access->kind != SHARED_ACCESS;
-      until(sub.queue[sub.entry], global ? LG_THROTTLE : MIO_THROTTLE);
+      const bool far = goes_far(warp, code);
+      until((far ? sub.global : sub.shared).first(), far ? LG_THROTTLE : MIO_THROTTLE);
     }
-    until(sub.dispatch, DISPATCH);
-    until(free_at(sub, code), MATH_PIPE_THROTTLE);
-    until(now, NOT_SELECTED);
+    // While others issue, a pipe that takes an instruction every n cycles is shut for n - 1 of them.
+    const double interval = code.pipe == FMA ? 1 : code.interval, left = now - at;
+    const double held = std::min(left, sub.held), shut = (left - held) * (1 - 1 / std::max(1.0, interval));
+    to[DISPATCH] += held;
+    to[MATH_PIPE_THROTTLE] += shut;
+    to[NOT_SELECTED] += left - held - shut;
     to[SELECTED] += 1;
   }
 
@@ -214,6 +237,7 @@ class Timeline {
     occupy(sub, code, now);
     issued_ += 1;
     sub.last = number;
+    if (code.even_reads + code.odd_reads == 0) sub.held = 0;
     warp.yields = code.yields;
     warp.issued = now + 1;
     warp.barrier_since = warp.branch_until = 0;
@@ -222,7 +246,7 @@ class Timeline {
     const Served served = complete(sub, warp, code, now);
     if (code.write_barrier >= 0) set_barrier(warp, code.write_barrier, served.done, code.completion == MEMORY && far_);
     if (code.completion == COPY_FENCE && code.write_barrier < 0) keep(warp, 0, served.done);
-    if (code.read_barrier >= 0) set_barrier(warp, code.read_barrier, served.read, false);
+    if (code.read_barrier >= 0) set_barrier(warp, code.read_barrier, served.read, far_);
     const bool more = warp.advance();
     if (more && warp.pc != pc + 1) {
       warp.ready = std::max(warp.ready, now + stall + m_.branch_latency);
@@ -235,12 +259,13 @@ class Timeline {
       --live_[slot];
       end_ = std::max(end_, now + 1);
     } else if (code.completion == BARRIER) {
+      barrier_free_ = std::max(barrier_free_, now) + m_.barrier_interval;
       warp.at_barrier = true;
       ++waiting_[slot];
     } else {
       set_gate(warp);
     }
-    if (waiting_[slot] > 0 && waiting_[slot] >= live_[slot]) open_barrier(slot, now);
+    if (waiting_[slot] > 0 && waiting_[slot] >= live_[slot]) open_barrier(slot, std::max(now, barrier_free_));
     if (!live_[slot]) finish(slot, now);
   }
 
@@ -262,7 +287,7 @@ class Timeline {
       case MEMORY: return access(sub, warp, now);
       case SHUFFLE: {
         const Served served = memory_.pass(now, 1, m_.shuffle_latency);
-        queue(sub, served.taken);
+        sub.shared.take(served.taken);
         return served;
       }
       case SPECIAL_REGISTER: fixed.done = now + m_.special_register_latency; break;
@@ -281,19 +306,15 @@ class Timeline {
     Served all = {now + 12, now + 10, 0};
     while (warp.access != warp.accesses_end && warp.access->run == warp.number && warp.access->site == warp.pc) {
       const Access& each = *warp.access++;
-      const Served served = memory_.serve(each, warp.salt, now);
+      const Served served = memory_.serve(each, launch_.code[warp.pc].words, warp.salt, now);
       all.done = std::max(all.done, served.done);
       all.read = std::max(all.read, served.read);
       all.taken = std::max(all.taken, served.taken);
       far_ |= each.kind != SHARED_ACCESS;
       if (each.kind == COPY_LOAD || each.kind == COPY_STORE) warp.copies = std::max(warp.copies, served.done + 4);
     }
-    if (all.taken > 0) queue(sub, all.taken);
+    if (all.taken > 0) (far_ ? sub.global : sub.shared).take(all.taken);
     return all;
-  }
-  static void queue(Subpartition& sub, double taken) {
-    sub.queue[sub.entry] = taken;
-    sub.entry = (sub.entry + 1) % sub.queue.size();
   }
 
   void open_barrier(i32 slot, double now) {
@@ -323,7 +344,7 @@ class Timeline {
   std::vector<i32> live_, waiting_, running_;
   std::vector<double> fetched_;  // per line of eight instructions: when it came; negative: not yet asked for
   Subpartition sub_[SUBPARTITIONS];
-  double launch_free_ = 0, code_free_ = 0, end_ = 0, issued_ = 0;
+  double launch_free_ = 0, code_free_ = 0, barrier_free_ = 0, end_ = 0, issued_ = 0;
   i64 next_ = 0, done_ = 0;
   bool far_ = false;
 };
@@ -334,12 +355,48 @@ extern "C" int gp_timeline(const Launch* launch, Outcome* outcome, double* stall
   return Timeline(*launch, stalls, ends).run(*outcome);
 }
 
-// Per sector from ``low`` on: adds how many blocks touch it that have these sectors moved by ``shifts`` bytes.
-extern "C" void gp_touches(const i64* sectors, i64 count, const i64* shifts, const i64* times, i64 moves, i64 low,
-                           i64 places, u32* touches) {
+// Per access: how many rounds of loads its warp had waited for before it.
+extern "C" void gp_rounds(const Launch* launch, i64 warps, i32* rounds) {
+  for (i64 warp = 0; warp < warps; ++warp) {
+    i64 access = launch->accesses_of[warp];
+    const i64 end = launch->accesses_of[warp + 1];
+    i32 round = 0, number = 0;
+    unsigned pending = 0;
+    bool copies = false;
+    for (i64 run = launch->runs_of[warp]; run < launch->runs_of[warp + 1]; ++run, ++number)
+      for (i32 pc = launch->runs[run].first; pc < launch->runs[run].last; ++pc) {
+        const Instruction& code = launch->code[pc];
+        if ((code.wait_mask & pending) || (code.waits_for >= 0 && copies)) {
+          ++round;
+          pending = 0;
+          copies = false;
+        }
+        for (; access < end && launch->accesses[access].run == number && launch->accesses[access].site == pc; ++access) {
+          rounds[access] = round;
+          const i32 kind = launch->accesses[access].kind;
+          copies |= kind == COPY_LOAD;
+          if (kind == LOAD && code.write_barrier >= 0) pending |= 1u << code.write_barrier;
+        }
+      }
+  }
+}
+
+// Per sector from ``low`` on: the earliest round in which a block touches it, of blocks that have these sectors moved by
+// ``shifts`` bytes.
+extern "C" void gp_first_rounds(const i64* sectors, const i32* rounds, i64 count, const i64* shifts, i64 moves, i64 low,
+                                i64 places, i32* first) {
   for (i64 move = 0; move < moves; ++move)
     for (i64 k = 0; k < count; ++k) {
       const i64 place = ((sectors[k] * 32 + shifts[move]) >> 5) - low;
-      if (place >= 0 && place < places) touches[place] += (u32)times[move];
+      if (place >= 0 && place < places && rounds[k] < first[place]) first[place] = rounds[k];
+    }
+}
+// And how many blocks touch it in that round; ``times``: blocks of each shift.
+extern "C" void gp_touches(const i64* sectors, const i32* rounds, i64 count, const i64* shifts, const i64* times,
+                           i64 moves, i64 low, i64 places, const i32* first, u32* touches) {
+  for (i64 move = 0; move < moves; ++move)
+    for (i64 k = 0; k < count; ++k) {
+      const i64 place = ((sectors[k] * 32 + shifts[move]) >> 5) - low;
+      if (place >= 0 && place < places && rounds[k] == first[place]) touches[place] += (u32)times[move];
     }
 }

@@ -20,7 +20,7 @@ MAX_VIEWS = 12
 #: Of a longer file the lines around those with code are shown.
 MAX_LINES = 400
 MARGIN_LINES = 6
-HEATS = ("executed", "sectors", "ways", "lanes off", "stall")
+HEATS = ("cost", "executed", "sectors", "bank conflicts", "lanes off", "stall")
 LANES = 32
 
 Places = Mapping[tuple[str, int | None], str]
@@ -270,11 +270,13 @@ def _heat(name: str, row: _Counted) -> float:
     counts = row.counts
     if counts is None:
         return 0.0
+    if name == "cost":
+        return counts.cost
     if name == "executed":
         return row.executed
     if name == "sectors":
         return row.executed * (counts.sectors or 0.0)
-    if name == "ways":
+    if name == "bank conflicts":
         return row.executed * max(0.0, (counts.ways or 1.0) - 1.0)
     return row.executed * (LANES - (counts.lanes_on or 0.0)) if counts.lanes_on is not None else 0.0
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
@@ -54,6 +53,7 @@ class Figure:
     caption: str
     svg: Markup
     wide: bool = False
+    lanes: bool = False  #: cells with numbers in them: never drawn smaller than they can be read
 
 
 @dataclass(frozen=True)
@@ -120,42 +120,44 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class AccessView:
-    """One access of a warp: a sentence of what it costs, and the picture of its lanes."""
+class AccessGroup:
+    """One kind of access, a picture for each pattern."""
 
     title: str
-    sentence: str
-    figure: Figure
+    figures: tuple[Figure, ...]
+    note: str = ""
 
 
 @dataclass(frozen=True)
-class VariantAccesses:
-    variant: str
-    accesses: tuple[AccessView, ...]
-
-
-@dataclass(frozen=True)
-class RunView:
-    """One run's part of a page."""
+class PageView:
+    """One subject's part of a page: a run, a comparison, a kernel's code. What it lacks is left out."""
 
     identifier: str
     title: str
-    description: str
-    origin: tuple[str, ...]
-    table: Table | None
-    notes: tuple[Note, ...]
-    figures: tuple[Figure, ...]
-    accesses: tuple[VariantAccesses, ...]
-    codes: tuple[CodeView, ...]
-    code_note: str
-    checks: Table | None
-    differences: tuple[Figure, ...]
-    expectations: Table | None
-    further: tuple[Table, ...]
-    environment: tuple[Fact, ...]
+    description: str = ""
+    origin: tuple[str, ...] = ()
+    table: Table | None = None
+    notes: tuple[Note, ...] = ()
+    further: tuple[Table, ...] = ()  #: below the table, each closed at first
+    figures: tuple[Figure, ...] = ()
+    accesses: tuple[AccessGroup, ...] = ()
+    codes: tuple[CodeView, ...] = ()
+    code_note: str = ""
+    checks: Table | None = None
+    differences: tuple[Figure, ...] = ()
+    expectations: Table | None = None
+    environment: tuple[Fact, ...] = ()
+    heading: str = "Results"  #: above the table
 
-
-@dataclass(frozen=True)
-class Page:
-    title: str
-    runs: Sequence[RunView]
+    @property
+    def contents(self) -> list[tuple[str, str]]:
+        """(name, title) of the parts that are there, in their order."""
+        parts = (
+            ("results", self.heading, self.table),
+            ("pictures", "Pictures", self.figures),
+            ("lanes", "Lanes", self.accesses),
+            ("code", "Code", self.codes),
+            ("checks", "Checks", self.checks or self.expectations),
+            ("environment", "Environment", self.environment),
+        )
+        return [(name, title) for name, title, content in parts if content]

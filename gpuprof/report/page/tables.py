@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from gpuprof.report import units
-from gpuprof.report.columns import STATUS, VARIANT, Head, Row, draw, rows_of
+from gpuprof.report.columns import STATUS, VARIANT, ColumnSpec, Row, draw, rows_of
 from gpuprof.report.layout import Column
 from gpuprof.report.page.model import Cell, ColumnHead, Table, TableRow
-from gpuprof.report.run_table import heads_for
+from gpuprof.report.run_table import specs_for
+from gpuprof.results.agreement import DIFFERS, EQUAL, agreement
 from gpuprof.results.best import best_of
-from gpuprof.results.derived import describe
+from gpuprof.results.derived import counters_of, describe
 from gpuprof.results.lookup import is_baseline
 from gpuprof.results.model import Run, Verification
 
@@ -18,30 +20,34 @@ from gpuprof.results.model import Run, Verification
 MARKS = {"ok": "good", "built": "", "ran": "", "reference": "", "unchecked": "warn", "skipped": "warn"}
 
 
+#: Variants whose counters stand side by side.
+MAX_COUNTED = 24
+
+
 def run_table(run: Run, columns: Sequence[str] = ()) -> Table | None:
     """Every column that says something; what is equal in all rows is told in the note."""
     if not run.results:
         return None
     rows = rows_of(run.results)
-    shown: list[tuple[Head, Column]] = []
+    shown: list[tuple[ColumnSpec, Column]] = []
     equal: list[str] = []
-    for head in heads_for(run, columns=columns):
-        for column in draw((head,), rows) if head.name != VARIANT.name else ():
+    for spec in specs_for(run, columns=columns):
+        for column in draw((spec,), rows) if spec.name != VARIANT.name else ():
             if column.silent:
-                equal.append(f"{head.title} {column.silent}")
+                equal.append(f"{spec.title} {column.silent}")
             else:
-                shown.append((head, column))
+                shown.append((spec, column))
     best = best_of(run)
     bases = [is_baseline(run, result) for result in run.results]
     return Table(
         identifier="variants",
         caption="Variants",
         first="variant",
-        columns=tuple(_column_head(head) for head, _ in shown),
+        columns=tuple(_column_head(spec) for spec, _ in shown),
         rows=tuple(
             TableRow(
                 row.result.variant,
-                tuple(_cell(head, row, column.cells[number]) for head, column in shown),
+                tuple(_cell(spec, row, column.cells[number]) for spec, column in shown),
                 "best"
                 if best and best.result is row.result
                 else "baseline"
@@ -54,29 +60,29 @@ def run_table(run: Run, columns: Sequence[str] = ()) -> Table | None:
     )
 
 
-def _column_head(head: Head) -> ColumnHead:
-    entry = describe(head.name)
-    title = "".join(part if part.endswith(("_", "-")) else f"{part} " for part in head.short.split("\n")).strip()
-    return ColumnHead(head.name, title, entry.meaning if entry else head.title, head.right)
+def _column_head(spec: ColumnSpec) -> ColumnHead:
+    entry = describe(spec.name)
+    title = "".join(part if part.endswith(("_", "-")) else f"{part} " for part in spec.short.split("\n")).strip()
+    return ColumnHead(spec.name, title, entry.meaning if entry else spec.title, spec.right)
 
 
-def _cell(head: Head, row: Row, text: str) -> Cell:
-    if head.name == STATUS.name:
+def _cell(spec: ColumnSpec, row: Row, text: str) -> Cell:
+    if spec.name == STATUS.name:
         return Cell(text, None, MARKS.get(text, "bad"))
-    return Cell(text, _value(head, row))
+    return Cell(text, _value(spec, row))
 
 
-def _value(head: Head, row: Row) -> float | None:
+def _value(spec: ColumnSpec, row: Row) -> float | None:
     """What orders the rows by this column."""
     result = row.result
     known = {**result.sizes, **result.parameters, **row.values}
-    if head.name == "time":
+    if spec.name == "time":
         return row.values.get("time_us")
-    if head.name == "interval" and result.timing is not None:
+    if spec.name == "interval" and result.timing is not None:
         return (result.timing.interval_us[1] - result.timing.interval_us[0]) / result.timing.median_us
-    if head.name == "blocks_run" and result.counters is not None:
+    if spec.name == "blocks_run" and result.counters is not None:
         return result.counters.blocks_run / max(1, result.counters.blocks_total)
-    value = known.get(head.name, result.modelled.get(head.name))
+    value = known.get(spec.name, result.modelled.get(spec.name))
     return float(value) if isinstance(value, int | float) else None
 
 
@@ -132,6 +138,55 @@ def expectations_table(run: Run) -> Table | None:
     return Table("expectations", "Expectations of the YAML", "expectation", columns, rows) if rows else None
 
 
+def counters_table(run: Run) -> Table | None:
+    """Every counter of every variant, by Nsight Compute's names; None for a sweep too wide to read (the CSV has it)."""
+    counted = [(result.variant, counters) for result in run.results if (counters := counters_of(result)) is not None]
+    if len(counted) > MAX_COUNTED:
+        return None
+    names = sorted({name for _, counters in counted for name in counters.values})
+    rows = tuple(
+        TableRow(
+            name,
+            tuple(
+                Cell(units.show(value, "count"), value)
+                for value in (counters.values.get(name) for _, counters in counted)
+            ),
+        )
+        for name in names
+    )
+    columns = tuple(ColumnHead(variant, variant) for variant, _ in counted)
+    return Table("counters", "Every counter", "counter", columns, rows) if rows else None
+
+
+def agreement_tables(run: Run) -> list[Table | None]:
+    """The emulator's counters beside Nsight Compute's, of each variant that both counted."""
+    columns = (
+        ColumnHead("kind", "kind", number=False),
+        ColumnHead("emulated", "emulated"),
+        ColumnHead("ncu", "ncu"),
+        ColumnHead("word", "equal", number=False),
+    )
+    tables: list[Table | None] = []
+    for number, result in enumerate(run.results, 1):
+        found = agreement(result)
+        if found is not None:
+            rows = tuple(
+                TableRow(
+                    pair.name,
+                    (
+                        Cell(pair.kind),
+                        Cell(units.show(pair.emulated, "count"), pair.emulated),
+                        Cell(units.show(pair.ncu, "count"), pair.ncu),
+                        Cell(pair.word, None, "bad" if pair.word == DIFFERS else "good" if pair.word == EQUAL else ""),
+                    ),
+                )
+                for pair in found.pairs
+            )
+            caption = f"Emulator beside Nsight Compute: {found.variant}"
+            tables.append(Table(f"agreement-{number}", caption, "counter", columns, rows))
+    return tables
+
+
 def plain_table(identifier: str, caption: str, columns: Sequence[Column]) -> Table | None:
     """A table of the terminal as it is: its first column names the rows."""
     if not columns or not columns[0].cells:
@@ -146,7 +201,17 @@ def plain_table(identifier: str, caption: str, columns: Sequence[Column]) -> Tab
             for column in others
         ),
         tuple(
-            TableRow(name, tuple(Cell(column.cells[number]) for column in others))
+            TableRow(name, tuple(Cell(column.cells[number], number_in(column.cells[number])) for column in others))
             for number, name in enumerate(first.cells)
         ),
     )
+
+
+_QUANTITY = re.compile(r"[±+]?(-?[\d,]*\.?\d+)\s*(%|x|µs|ms|s|k|K|M|G|T|P)?(?![\w.])")
+_FACTORS = {"ms": 1e3, "s": 1e6, "k": 1e3, "K": 1024, "M": 1e6, "G": 1e9, "T": 1e12, "P": 1e15}
+
+
+def number_in(text: str) -> float | None:
+    """What orders a cell that ``report.units`` wrote; None where it does not begin with a number."""
+    found = _QUANTITY.match(text)
+    return float(found[1].replace(",", "")) * _FACTORS.get(found[2], 1) if found else None

@@ -8,35 +8,49 @@ from collections.abc import Iterator, Sequence
 from gpuprof.report import units
 from gpuprof.report.ncu_table import ncu_columns
 from gpuprof.report.page.code import code_views
-from gpuprof.report.page.model import Fact, Figure, Note, RunView
+from gpuprof.report.page.model import Fact, Figure, Note, PageView, Table
 from gpuprof.report.page.pictures.difference import difference
 from gpuprof.report.page.pictures.ladder import ladder
+from gpuprof.report.page.pictures.lanes import access_groups
 from gpuprof.report.page.pictures.occupancy import occupancy_curves
 from gpuprof.report.page.pictures.roofline import roofline
 from gpuprof.report.page.pictures.sweep import sweeps
-from gpuprof.report.page.tables import checks_table, expectations_table, plain_table, run_table
+from gpuprof.report.page.pictures.trend import trend
+from gpuprof.report.page.tables import (
+    agreement_tables,
+    checks_table,
+    counters_table,
+    expectations_table,
+    plain_table,
+    run_table,
+)
 from gpuprof.report.run_table import below
 from gpuprof.report.sentences import head_lines
+from gpuprof.report.step_table import step_columns
+from gpuprof.results.history import PastResult
 from gpuprof.results.model import Run
 
-_KINDS = {"bold": "key", "red": "bad", "yellow": "warn"}
+KINDS = {"bold": "key", "red": "bad", "yellow": "warn"}
 #: Pictures of wrong outputs in one page.
 MAX_DIFFERENCES = 8
 
 
-def run_view(run: Run, identifier: str, columns: Sequence[str] = ()) -> RunView:
-    """The parts of a page that are of this run; ``identifier`` begins the names of its places."""
+def run_view(run: Run, identifier: str, columns: Sequence[str] = (), past: Sequence[PastResult] = ()) -> PageView:
+    """The parts of a page that are of this run; ``identifier`` begins the names of its places.
+
+    ``columns`` are those of ``--columns``; ``past`` are earlier results of the same experiment, oldest first.
+    """
     codes, code_note = code_views(run)
-    rates = plain_table("rates", "Nsight Compute", ncu_columns(run))
-    return RunView(
+    return PageView(
         identifier=identifier,
         title=run.experiment,
         description=run.description,
         origin=tuple(head_lines(run)),
         table=run_table(run, columns),
         notes=tuple(_notes(run)),
-        figures=tuple(_figures(run)),
-        accesses=(),
+        further=tuple(_further(run)),
+        figures=tuple(_figures(run, past)),
+        accesses=access_groups(run),
         codes=codes,
         code_note=code_note,
         checks=checks_table(run),
@@ -44,7 +58,6 @@ def run_view(run: Run, identifier: str, columns: Sequence[str] = ()) -> RunView:
             :MAX_DIFFERENCES
         ],
         expectations=expectations_table(run),
-        further=(rates,) if rates else (),
         environment=tuple(_environment(run)),
     )
 
@@ -53,10 +66,20 @@ def _notes(run: Run) -> Iterator[Note]:
     """What is below the table on a terminal; pictures of characters have pictures of their own here."""
     for style, line in below(run):
         if line and not line.startswith("    "):
-            yield Note(line, _KINDS.get(style, ""))
+            yield Note(line, KINDS.get(style, ""))
 
 
-def _figures(run: Run) -> Iterator[Figure]:
+def _further(run: Run) -> Iterator[Table]:
+    """Rates of Nsight Compute, steps, the emulator's counters beside ncu's, and every counter."""
+    tables = [plain_table("rates", "Nsight Compute: rates", ncu_columns(run))]
+    for number, result in enumerate((result for result in run.results if result.steps), 1):
+        tables.append(plain_table(f"steps-{number}", f"Steps of {result.variant}", step_columns(result)))
+    tables += agreement_tables(run)
+    tables.append(counters_table(run))
+    yield from (table for table in tables if table is not None)
+
+
+def _figures(run: Run, past: Sequence[PastResult]) -> Iterator[Figure]:
     bars = ladder(run)
     if bars is not None:
         yield bars
@@ -64,6 +87,9 @@ def _figures(run: Run) -> Iterator[Figure]:
     if roof is not None:
         yield roof
     yield from sweeps(run)
+    over_time = trend(run, past)
+    if over_time is not None:
+        yield over_time
     yield from occupancy_curves(run)
 
 

@@ -53,11 +53,12 @@ def print_head(head: KernelHead, analysis: Analysis, console: Console) -> None:
     from rich.text import Text
 
     console.print(Text(head.name, style=_HEAD_STYLE), soft_wrap=True)
-    for line in _head_lines(head, analysis):
+    for line in head_lines(head, analysis):
         _line(console, line)
 
 
-def _head_lines(head: KernelHead, analysis: Analysis) -> Iterator[str]:
+def head_lines(head: KernelHead, analysis: Analysis) -> Iterator[str]:
+    """Origin, then resources and occupancy."""
     yield ", ".join(part for part in (head.arch, head.compiler, head.origin) if part)
     parts = []
     if head.registers is not None:

@@ -6,19 +6,20 @@ from typing import Any
 
 from gpuprof.report import units
 from gpuprof.report.page.model import Figure
-from gpuprof.report.page.pictures.measure import Measure, busiest, measure_of, values_of
+from gpuprof.report.page.pictures.measure import CYCLES, Measure, busiest, measure_of, values_of
 from gpuprof.report.page.pictures.svg import ACCENT, INK, MUTED, WIDTH, to_svg
+from gpuprof.results.best import best_of
 from gpuprof.results.lookup import is_baseline
 from gpuprof.results.model import Result, Run
 
 #: Of a longer sweep the best are drawn.
-MAX_BARS = 24
+MAX_BARS = 16
 #: Pixels for a variant: its name above, its bar below.
 STEP = 38
 
 
 def ladder(run: Run) -> Figure | None:
-    """Bars from zero; None for fewer than two variants. With unequal sizes none is best."""
+    """Bars from zero; None for fewer than two variants. Ratios are to the best, where one is."""
     measure = measure_of(run)
     if measure is None:
         return None
@@ -27,33 +28,34 @@ def ladder(run: Run) -> Figure | None:
         return None
     shown = found
     if len(found) > MAX_BARS:
-        best = {result.variant for result, _ in sorted(found, key=lambda pair: pair[1])[:MAX_BARS]}
-        shown = [pair for pair in found if pair[0].variant in best]
-    lowest = min(value for _, value in found)
-    alike = len({tuple(result.sizes.items()) for result, _ in found}) == 1
-    rows = [_row(run, result, value, measure, lowest if alike else None) for result, value in shown]
+        least_first = {result.variant for result, _ in sorted(found, key=lambda pair: pair[1])[:MAX_BARS]}
+        shown = [pair for pair in found if pair[0].variant in least_first]
+    best = best_of(run)
+    winner = best.result.variant if best is not None else ""
+    least = next((value for result, value in found if result.variant == winner), None)
+    rows = [_row(run, result, value, measure, winner, least) for result, value in shown]
     caption = f"{measure.title[0].upper()}{measure.title[1:]}; shorter is better."
-    if measure.timed:
-        caption += " The thin line is the 95% interval of the median."
+    if measure.interval_words:
+        caption += f" The thin line is {measure.interval_words}."
     if len(shown) < len(found):
         caption += f" The best {len(shown)} of {len(found)} variants."
     said = "; ".join(f"{row['variant']}: {row['label']}" for row in rows)
     return Figure("Variants", caption, to_svg(_spec(rows), f"Bars of {measure.title}. {said}"))
 
 
-def _row(run: Run, result: Result, value: float, measure: Measure, lowest: float | None) -> dict[str, Any]:
-    low, high = result.timing.interval_us if measure.timed and result.timing is not None else (value, value)
+def _row(run: Run, result: Result, value: float, measure: Measure, winner: str, least: float | None) -> dict[str, Any]:
+    low, high = measure.interval(result) or (value, value)
     label = measure.show(value)
-    if lowest is not None and value > lowest:
-        label += f"  ({units.times(value / lowest)})"
-    limit = "" if measure.timed else busiest(result)
+    if least is not None and result.variant != winner:
+        label += f"  ({units.times(value / least)})"
+    limit = busiest(result) if measure is CYCLES else ""
     return {
         "variant": result.variant,
         "value": value,
         "low": low,
         "high": high,
         "label": label,
-        "kind": "best" if value == lowest else "baseline" if lowest and is_baseline(run, result) else "other",
+        "kind": "best" if result.variant == winner else "baseline" if winner and is_baseline(run, result) else "other",
         "hover": f"{result.variant}: {label}" + (f", {limit}" if limit else ""),
     }
 

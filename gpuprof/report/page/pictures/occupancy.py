@@ -65,7 +65,7 @@ def _figure(
         "field": "use",
         "type": "nominal",
         "scale": {"domain": names, "range": list(SERIES[: len(names)])},
-        "legend": {"title": None, "columns": 2},
+        "legend": {"title": None, "columns": 1},
     }
     x = {"field": "x", "type": "quantitative", "axis": {"title": axis, "grid": False, "tickCount": 8}}
     y = {"field": "y", "type": "quantitative", "scale": {"domain": [0, 100]}, "axis": {"title": "%", "tickCount": 5}}

@@ -17,6 +17,8 @@ from gpuprof.results.model import PeakFacts, Result, Run, Status
 
 #: More points than this are a cloud without names.
 MAX_NAMED = 8
+#: Characters beside a point.
+MAX_LABEL = 26
 HEIGHT = 300
 
 
@@ -33,7 +35,7 @@ def roofline(run: Run) -> Figure | None:
     points = _points(run)
     if peaks is None or not points:
         return None
-    timed = any(point.gflops is not None for point in points)
+    timed = any(point.result.timing is not None for point in points)
     counted = any(counters_of(point.result) is not None for point in points)
     axis = "FLOP per byte of global sectors" if counted else "FLOP per byte, by the formulas of the YAML"
     source = "measured by gpuprof peaks" if peaks.source == "measured" else "of the datasheet"
@@ -41,7 +43,9 @@ def roofline(run: Run) -> Figure | None:
     caption += f"{units.rate(peaks.dram_gbps)} GB/s DRAM."
     if counted:
         caption += " Sectors are those between SM and L1: hits in a cache come on top of the DRAM ceiling."
-    if not timed:
+    if not timed and any("gflops" in point.result.modelled for point in points):
+        caption += " The marks are modelled rates, not measured ones."
+    elif not timed:
         caption += " Nothing was timed: the marks show what the ceilings allow at each variant's intensity."
     said = "; ".join(_sentence(point) for point in points[:MAX_NAMED])
     return Figure("Roofline", caption, to_svg(_spec(peaks, points, axis), f"Roofline. {caption} {said}"))
@@ -54,7 +58,9 @@ def _points(run: Run) -> list[_Point]:
         formula = result.work_flop / result.work_bytes if result.work_flop and result.work_bytes else None
         intensity = values.get("flop_per_byte", formula)
         if result.status is Status.OK and intensity:
-            found.append(_Point(result, intensity, values.get("gflops")))
+            modelled = result.modelled.get("gflops")
+            rate = values.get("gflops", None if modelled is None else float(modelled))
+            found.append(_Point(result, intensity, rate))
     return found
 
 
@@ -67,7 +73,7 @@ def _datasheet(run: Run) -> PeakFacts | None:
         return None
     if not products:
         return None
-    words = (run.environment.gpu or "").split()
+    words = (run.environment.gpu or run.environment.modelled_gpu or "").split()
     first = next((product for product in products if product.name.split()[0] in words), products[0])
     return PeakFacts(first.name, first.fp32_tflops * 1e3, first.fp16_tensor_tflops * 1e3, first.dram_gbps, "datasheet")
 
@@ -83,6 +89,7 @@ def _spec(peaks: PeakFacts, points: Sequence[_Point], axis: str) -> dict[str, An
     high = max(ridge * 8, *(point.intensity * 3 for point in points))
     roof = [{"x": x, "y": min(peaks.fp32_gflops, x * peaks.dram_gbps)} for x in (low, ridge, high)]
     rows: list[dict[str, Any]] = []
+    names = _names(points) if len(points) <= MAX_NAMED else {}
     for point in points:
         allowed = min(peaks.fp32_gflops, point.intensity * peaks.dram_gbps)
         rows.append(
@@ -90,7 +97,7 @@ def _spec(peaks: PeakFacts, points: Sequence[_Point], axis: str) -> dict[str, An
                 "x": point.intensity,
                 "y": point.gflops if point.gflops is not None else allowed,
                 "roof": allowed,
-                "name": point.result.variant if len(points) <= MAX_NAMED else "",
+                "name": names.pop(_place(point), ""),
                 "hover": _sentence(point),
                 "right": point.intensity * point.intensity > low * high,
             }
@@ -108,7 +115,8 @@ def _spec(peaks: PeakFacts, points: Sequence[_Point], axis: str) -> dict[str, An
         "scale": {"type": "log", "domain": [floor, peaks.fp32_gflops * 2.5], "nice": False},
         "axis": {"title": "GFLOP/s", "values": _decades(floor, 3 * peaks.fp32_gflops), "format": "~s"},
     }
-    timed = any(point.gflops is not None for point in points)
+    rated = any(point.gflops is not None for point in points)
+    timed = any(point.result.timing is not None for point in points)
     return {
         "height": HEIGHT,
         "layer": [
@@ -120,7 +128,7 @@ def _spec(peaks: PeakFacts, points: Sequence[_Point], axis: str) -> dict[str, An
             {
                 "data": {"values": rows},
                 "mark": {"type": "rule", "color": MUTED, "strokeDash": [3, 3]},
-                "encoding": {"x": x, "y": y, "y2": {"field": "roof"} if timed else {"datum": floor}},
+                "encoding": {"x": x, "y": y, "y2": {"field": "roof"} if rated else {"datum": floor}},
             },
             {
                 "data": {"values": rows},
@@ -137,6 +145,27 @@ def _spec(peaks: PeakFacts, points: Sequence[_Point], axis: str) -> dict[str, An
             ),
         ],
     }
+
+
+def _place(point: _Point) -> tuple[str, str]:
+    """Points that the eye cannot tell apart have the same."""
+    return f"{point.intensity:.1e}", f"{point.gflops or 0:.1e}"
+
+
+def _names(points: Sequence[_Point]) -> dict[tuple[str, str], str]:
+    """One label for each place, with the names of all points there."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for point in points:
+        found.setdefault(_place(point), []).append(point.result.variant)
+    return {place: _label(names) for place, names in found.items()}
+
+
+def _label(names: Sequence[str]) -> str:
+    """What fits beside a point: the hover text has the whole."""
+    text = ", ".join(names)
+    if len(text) <= MAX_LABEL:
+        return text
+    return f"{len(names)} variants" if len(names) > 1 else f"{text[: MAX_LABEL - 1]}…"
 
 
 def _decades(low: float, high: float) -> list[float]:

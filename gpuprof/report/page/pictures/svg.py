@@ -56,11 +56,11 @@ _CONFIG: dict[str, Any] = {
         "symbolStrokeWidth": 2,
     },
     "header": {"labelColor": INK, "titleColor": MUTED, "labelFontSize": 12, "titleFontSize": 12},
-    "text": {"color": INK, "fontSize": 12},
-    "rule": {"color": INK},
+    "text": {"color": INK, "fontSize": 12, "aria": False},
+    "rule": {"color": INK, "aria": False},
     "bar": {"color": ACCENT},
     "point": {"color": ACCENT, "filled": True, "size": 60, "opacity": 1},
-    "line": {"color": ACCENT},
+    "line": {"color": ACCENT, "aria": False},
     "range": {"category": list(SERIES), "ordinal": list(SEQUENCE), "heatmap": list(SEQUENCE)},
 }
 
@@ -73,7 +73,7 @@ def to_svg(spec: Spec, title: str) -> Markup:
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
         "autosize": {"type": "fit-x", "contains": "padding"},
         "width": WIDTH,
-        "padding": 4,
+        "padding": {"left": 8, "right": 14, "top": 4, "bottom": 4},  # fonts of the reader may be wider
         **spec,
         "config": _CONFIG,
     }

@@ -11,7 +11,10 @@ from gpuprof.report.page.pictures.svg import ACCENT, MUTED, SEQUENCE, to_svg
 from gpuprof.results.model import Result, Run
 
 Value = float | int | str
+Point = dict[str, Any]
 MAX_AXES = 6
+#: Best points that the caption names.
+MAX_NAMED_BEST = 4
 #: Of parallel coordinates: the best are drawn in colour.
 BEST_SHARE = 0.1
 HEIGHT = 260
@@ -33,22 +36,47 @@ def sweeps(run: Run) -> list[Figure]:
 
 
 def _sweep(family: str, rows: Sequence[tuple[Result, float]], measure: Measure) -> Figure | None:
+    points: list[Point] = [{**_point(result), "value": value} for result, value in rows]
     axes = _axes([_point(result) for result, _ in rows])
-    points: list[dict[str, Any]] = [{**_point(result), "value": value} for result, value in rows]
     if not 1 <= len(axes) <= MAX_AXES:
         return None
+    sizes = [name for name in axes if name in rows[0][0].sizes]
+    if len(sizes) == len(axes):
+        sizes = []
+    _relate(points, sizes)
     title = f"{family} by {_listed(axes)}"
-    best = min(points, key=lambda point: point["value"])
-    where = ", ".join(f"{name} {best[name]}" for name in axes)
-    caption = f"{measure.title[0].upper()}{measure.title[1:]}. Least at {where}: {measure.show(best['value'])}."
+    caption = f"{measure.title[0].upper()}{measure.title[1:]}. {_best_words(points, axes, sizes, measure)}"
     if len(axes) == 1:
         spec = _curve(axes[0], points, measure)
     elif len(axes) == 2 and _is_grid(axes, points):
         spec = _heat_map(axes, points, measure)
+        caption += f" Darker is more, beside the best of the same {_listed(sizes)}." if sizes else " Darker is more."
     else:
         spec = _parallel(axes, points, measure)
         caption += " One line per variant; the best tenth in colour."
     return Figure(title, caption, to_svg(spec, f"{title}. {caption}"), wide=len(axes) > 2)
+
+
+def _relate(points: Sequence[Point], sizes: Sequence[str]) -> None:
+    """Give each point its ``ratio`` to the best of the same sizes: other sizes are other work."""
+    least: dict[tuple[Value, ...], float] = {}
+    for point in points:
+        key = tuple(point[name] for name in sizes)
+        least[key] = min(point["value"], least.get(key, point["value"]))
+    for point in points:
+        point["ratio"] = point["value"] / least[tuple(point[name] for name in sizes)]
+
+
+def _best_words(points: Sequence[Point], axes: Sequence[str], sizes: Sequence[str], measure: Measure) -> str:
+    """Where the least is, for each of the sizes."""
+    best = [point for point in points if point["ratio"] == 1]
+    free = [name for name in axes if name not in sizes]
+    said = []
+    for point in best[:MAX_NAMED_BEST]:
+        at = f" for {', '.join(f'{name} {point[name]}' for name in sizes)}" if sizes else ""
+        said.append(f"{', '.join(f'{name} {point[name]}' for name in free)}{at} ({measure.show(point['value'])})")
+    more = f" and {len(best) - len(said)} more" if len(best) > len(said) else ""
+    return f"Least at {'; '.join(said)}{more}."
 
 
 def _point(result: Result) -> dict[str, Value]:
@@ -109,7 +137,7 @@ def _curve(name: str, points: Sequence[dict[str, Any]], measure: Measure) -> dic
     y = {
         "field": "y",
         "type": "quantitative",
-        "axis": {"title": "µs" if measure.timed else "SM cycles", "format": "~s", "tickCount": 5},
+        "axis": {"title": measure.unit, "format": "~s", "tickCount": 5},
     }
     encoding = {"x": x, "y": y}
     return {
@@ -130,7 +158,7 @@ def _heat_map(axes: Sequence[str], points: Sequence[dict[str, Any]], measure: Me
         {
             "x": str(point[first]),
             "y": str(point[second]),
-            "value": point["value"],
+            "ratio": point["ratio"],
             "label": measure.show(point["value"]),
             "hover": f"{first} {point[first]}, {second} {point[second]}: {measure.show(point['value'])}",
         }
@@ -166,7 +194,7 @@ def _heat_map(axes: Sequence[str], points: Sequence[dict[str, Any]], measure: Me
                 "mark": {"type": "rect", "stroke": "var(--paper)", "strokeWidth": 2},
                 "encoding": {
                     "color": {
-                        "field": "value",
+                        "field": "ratio",
                         "type": "quantitative",
                         "scale": {"type": "quantize", "range": list(SEQUENCE)},
                         "legend": None,
@@ -213,7 +241,7 @@ def _parallel(axes: Sequence[str], points: Sequence[dict[str, Any]], measure: Me
             "domain": False,
             "ticks": False,
             "orient": "top",
-            "labelExpr": f"datum.label == 'value' ? '{'time' if measure.timed else 'SM cycles'}' : datum.label",
+            "labelExpr": f"datum.label == 'value' ? '{measure.unit}' : datum.label",
         },
         "scale": {"padding": 0.35},
     }
@@ -225,7 +253,7 @@ def _parallel(axes: Sequence[str], points: Sequence[dict[str, Any]], measure: Me
         "layer": [
             {
                 "data": {"values": rows},
-                "mark": {"type": "line", "strokeWidth": 1.2},
+                "mark": {"type": "line", "strokeWidth": 1.2, "aria": True},
                 "encoding": {
                     "x": x,
                     "y": y,

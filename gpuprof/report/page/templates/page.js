@@ -95,6 +95,19 @@ function code(view) {
   });
 }
 
+function scrollToHottest(view) {
+  if (!view.open || view.dataset.seen) return;
+  view.dataset.seen = "yes";
+  for (const pane of view.querySelectorAll(".pane")) {
+    const row = [9, 8, 7, 6, 5].map((heat) => pane.querySelector(`tr.h${heat}`)).find(Boolean);
+    if (row && !pane.scrollTop) pane.scrollTop = row.getBoundingClientRect().top - pane.getBoundingClientRect().top - pane.clientHeight / 3;
+  }
+}
+
 document.querySelectorAll(".sortable").forEach(sortable);
-document.querySelectorAll("details.code").forEach(code);
-addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((each) => { each.open = true; }));
+for (const view of document.querySelectorAll("details.code")) {
+  code(view);
+  scrollToHottest(view);
+  view.addEventListener("toggle", () => scrollToHottest(view));
+}
+addEventListener("beforeprint", () => document.querySelectorAll("details.code").forEach((each) => { each.open = true; }));
