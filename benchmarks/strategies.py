@@ -74,8 +74,10 @@ def own(path: Path, strategy: str, seed: int) -> list[float]:
 def kernel_tuners(path: Path, strategy: str, seed: int) -> list[float]:
     """The same of a strategy of Kernel Tuner."""
     import random
+    import sys
 
-    import kernel_tuner
+    sys.path = [entry for entry in sys.path if Path(entry or ".").resolve() != Path(__file__).parent]
+    import kernel_tuner  # and not the script of that name beside this one
     from constraint import FunctionConstraint
 
     warnings.simplefilter("ignore")

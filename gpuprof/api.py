@@ -56,11 +56,14 @@ def load(
 
     Raises ConfigError with every mistake of the file, UsageError for a name that is nowhere.
     """
+    from functools import partial
+
+    from gpuprof.device.gpus import sm_count
     from gpuprof.experiment import find_config
     from gpuprof.results.expectations import load_experiment
 
     texts = {name: str(value) for name, value in (overrides or {}).items()}
-    return load_experiment(find_config(str(path)), overrides=texts, arch=arch)
+    return load_experiment(find_config(str(path)), overrides=texts, arch=arch, sm_count=partial(sm_count, ()))
 
 
 def run(

@@ -100,6 +100,36 @@ def _shared_problem(facts: ArchFacts, kernel: KernelResources, dynamic: int) -> 
     )
 
 
+def multiprocessors(arch: str) -> int | None:
+    """The most SMs that a product of an architecture has; None for one without a data file."""
+    try:
+        return max((product.sms for product in get(arch).products), default=None)
+    except UsageError:
+        return None
+
+
+def residence_problem(arch: str, kernel: KernelResources, grid: Dim3, block: Dim3, dynamic: int) -> str | None:
+    """Why a cooperative launch is refused: all of its blocks must be on the GPU at once. None where they can be."""
+    sms, blocks = multiprocessors(arch), math.prod(grid)
+    if sms is None:
+        return None
+    found = occupancy(get(arch), math.prod(block), kernel.registers, kernel.static_shared_bytes, dynamic)
+    most = found.blocks_per_sm * sms
+    if blocks <= most:
+        return None
+    return (
+        f"a cooperative launch of {blocks:,} blocks; {most:,} fit on a GPU at once ({found.blocks_per_sm} per SM, "
+        f"limited by {found.limiter}, on {sms} SMs of {arch}): use a smaller grid, as sm_count blocks and a "
+        "grid-stride loop"
+    )
+
+
+def cluster_problem(arch: str) -> str | None:
+    """Why an architecture launches no clusters; None where it does."""
+    number = int("".join(filter(str.isdigit, arch)) or 0)
+    return None if number >= 90 else f"{arch} has no clusters: leave out `cluster`, or choose --arch sm_90"
+
+
 def needs_opt_in(static_shared: int, dynamic_shared: int) -> bool:
     """Must the kernel be given its dynamic shared memory by attribute before the launch?"""
     return dynamic_shared > 0 and static_shared + dynamic_shared > DEFAULT_SHARED_BYTES

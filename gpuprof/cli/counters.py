@@ -122,7 +122,7 @@ def command(config: str, **parsed: Any) -> None:
             )
     for kind, target in targets.items():
         if kind == "html":
-            write_text(run_html(run), target)
+            write_text(run_html(run, parse_columns(flags.columns)), target)
             continue
         write_text((AGREEMENT_EXPORTERS if compared else COUNTER_EXPORTERS)[kind](run), target)
     sys.exit(_exit_code(run, disagreements(run) if compared else 0, ncu is not None))

@@ -109,9 +109,9 @@ def _print(name: str, report: Coverage) -> None:
 
 
 def _print_total(reports: list[Coverage]) -> None:
-    functions, runnable = (sum(getattr(each, name) for each in reports) for name in ("functions", "runnable"))
+    functions, runnable = (sum(getattr(report, name) for report in reports) for name in ("functions", "runnable"))
     share = 100.0 * runnable / functions if functions else 100.0
-    instructions = sum(each.instructions for each in reports)
+    instructions = sum(report.instructions for report in reports)
     unknown: Counter[str] = Counter()
     for each in reports:
         unknown.update(each.uncovered_mnemonics)

@@ -16,7 +16,8 @@ def command(experiment: str | None, limit: int, history_file: str | None, **expo
     """List the stored runs, newest first; of one EXPERIMENT if it is named."""
     from gpuprof.report.console import make_console
     from gpuprof.report.exports import write_text
-    from gpuprof.report.history_table import HISTORY_EXPORTERS, history_html, render_history
+    from gpuprof.report.history_exports import HISTORY_EXPORTERS, history_html
+    from gpuprof.report.history_table import render_history
     from gpuprof.results.history import History, history_path
     from gpuprof.results.pending import store_killed_runs
 

@@ -144,32 +144,37 @@ def command(config: str, **flags: Any) -> None:
     settings: dict[type, dict[str, Any]] = {kind: field_values(kind, flags) for kind in (TimingOptions, RunOptions)}
     options = _options(given, settings, ncu=ncu.given)
     order = parse_order(given.sort) if given.sort else None
-    _check_targets(given)
+    check_targets(given.targets)
     with ExitStack() as stack:
         worker = stack.enter_context(head_start(options.devices))
         experiment = _experiment(config, given, options)
         identifier = _announce(stack, experiment.path, given, resume=options.resume)
         run, reported = _run(experiment, given, ncu_options_of(ncu), options, worker)
-        run = _store(replace(run, identifier=identifier), given)
+        run = stored(replace(run, identifier=identifier), no_history=given.no_history, history=given.history)
     _print(order.of(run) if order else run, given, reported)
     raise click.exceptions.Exit(exit_code(run, check=given.check))
 
 
 def _experiment(config: str, flags: RunFlags, options: RunOptions) -> Experiment:
     """Read CONFIG and check the columns that are asked for."""
+    from functools import partial
+
     from gpuprof import experiment as experiments
+    from gpuprof.device.gpus import sm_count
     from gpuprof.errors import UsageError
     from gpuprof.experiment.overrides import parse_overrides
     from gpuprof.report.column_choice import check_names, parse_columns
-    from gpuprof.report.run_table import ALL_HEADS
+    from gpuprof.report.run_table import ALL_SPECS
     from gpuprof.results.expectations import load_experiment
 
     if config.endswith((".cu", ".cuh")):
         raise UsageError(f"{config} is a CUDA source: gpuprof new --from {config} writes a YAML that runs it")
     path = experiments.find_config(config)
-    experiment = load_experiment(path, overrides=parse_overrides(flags.overrides), arch=options.arch)
-    names = {name for one in experiment.variants for name in (*one.sizes, *one.parameters)}
-    check_names(parse_columns(flags.columns), ALL_HEADS, (*experiment.values, *names))
+    overrides = parse_overrides(flags.overrides)
+    count = partial(sm_count, options.devices)
+    experiment = load_experiment(path, overrides=overrides, arch=options.arch, sm_count=count)
+    names = {name for variant in experiment.variants for name in (*variant.sizes, *variant.parameters)}
+    check_names(parse_columns(flags.columns), ALL_SPECS, (*experiment.values, *names))
     return experiment
 
 
@@ -260,33 +265,34 @@ def parse_budget(text: str | None) -> int | None:
     return budget
 
 
-def _check_targets(flags: RunFlags) -> None:
+def check_targets(targets: Mapping[str, str | None]) -> None:
     """Raise StoreError now for a file that could not be written at the end, MissingToolError for a page's extra."""
     from gpuprof.results.json import check_target
 
-    if flags.html_file is not None:
+    if targets.get("html") is not None:
         from gpuprof.report.page.render import require_report_extra
 
         require_report_extra()
-    for kind, target in flags.targets.items():
+    for kind, target in targets.items():
         if target in (None, "-"):
             continue
         if kind == "json":
             with suppress(OSError):
-                Path(target).parent.mkdir(parents=True, exist_ok=True)
-        check_target(Path(target))
+                Path(str(target)).parent.mkdir(parents=True, exist_ok=True)
+        check_target(Path(str(target)))
 
 
-def _store(run: Run, flags: RunFlags) -> Run:
-    if flags.no_history:
+def stored(run: Run, *, no_history: bool, history: str | None) -> Run:
+    """The run with the identifier under which the history has it, or a note why it has it not."""
+    if no_history:
         return run
     from gpuprof.errors import StoreError
     from gpuprof.results.history import History, history_path
 
     try:
-        return replace(run, identifier=History(history_path(flags.history)).store(run))
+        return replace(run, identifier=History(history_path(history)).store(run))
     except StoreError as error:
-        if flags.history:
+        if history:
             raise
         return replace(run, notes=(*run.notes, f"The run was not stored: {error}"))
 

@@ -105,6 +105,8 @@ def command(target: str, **parsed: Any) -> None:
     flags = read_flags(SassFlags, parsed)
     request = _request(target, flags)
     if flags.html_file is not None:
+        if flags.diff or flags.as_json:
+            raise UsageError("--html writes the page of one kernel: leave out --diff and --json")
         _write_page(resolve(request), flags)
         return
     view = _view(flags)

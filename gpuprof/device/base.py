@@ -15,6 +15,7 @@ from gpuprof.device.jobs import HostCall, HostScalar
 from gpuprof.errors import CodeLocation
 from gpuprof.isa.counters import InstructionCounters
 from gpuprof.isa.machine import Dim3
+from gpuprof.isa.tensor_map import TensorMap
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,8 +52,16 @@ class Pointer:
     offset_bytes: int = 0
 
 
-#: A launch argument: an address, or the bytes of a scalar in the width that the cubin's layout asks for.
-LaunchArgument = Pointer | bytes
+@dataclass(frozen=True)
+class MappedTensor:
+    """A launch argument: a tensor map (CUtensorMap) of the array that begins at ``pointer``."""
+
+    pointer: Pointer
+    map: TensorMap
+
+
+#: A launch argument: an address, the bytes of a scalar in the width that the cubin's layout asks for, or a tensor map.
+LaunchArgument = Pointer | bytes | MappedTensor
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,8 @@ class Launch:
     unset: tuple[Handle, ...] | None = None  #: buffers of which reads before any store are looked for, where possible
     outputs: tuple[Handle, ...] = ()  #: buffers whose coverage by a sample of blocks is of interest
     offsets: tuple[int, ...] = ()  #: of the arguments in the parameter space; empty: each aligned to its size
+    cooperative: bool = False  #: all blocks are resident at once and may wait for one another
+    cluster: Dim3 | None = None  #: blocks of a cluster
     reorders: bool = False  #: look whether the result depends on the order of warps, where the device can
 
     @property

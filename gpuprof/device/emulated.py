@@ -13,7 +13,9 @@ from gpuprof.device.base import (
     DeviceDescription,
     Handle,
     Launch,
+    LaunchArgument,
     LaunchCounters,
+    MappedTensor,
     Pointer,
 )
 from gpuprof.errors import LaunchError, LaunchLimitError
@@ -140,11 +142,22 @@ class EmulatedDevice:
         module = self._module(launch.cubin)
         image = module.image(launch.symbol)
         _check_limits(module, launch)
+        resources = module.resources(launch.symbol)
+        cluster = launch.cluster or (resources.cluster if resources else None)
+        if cluster not in (None, (1, 1, 1)):
+            origin = "`cluster`" if launch.cluster else "__cluster_dims__"
+            raise LaunchError(
+                f"{launch.symbol}: the emulator executes no clusters (their barriers and distributed shared memory): "
+                f"run it on a GPU with --device gpu, or leave out {origin}"
+            )
         values = [self._argument(argument) for argument in launch.arguments]
-        order = self._order_dependence(module, launch) if launch.reorders else None
+        order = self._order_dependence(module, launch) if launch.reorders and not launch.cooperative else None
         watched = tuple((self._address(handle), handle.nbytes) for handle in launch.outputs)
-        unset = None if launch.unset is None else tuple((self._address(each), each.nbytes) for each in launch.unset)
+        unset = (
+            None if launch.unset is None else tuple((self._address(buffer), buffer.nbytes) for buffer in launch.unset)
+        )
         options = replace(self._options, poison=launch.poison * 0x01010101, watched=watched, unset=unset)
+        options = replace(options, cooperative=launch.cooperative)
         if unset is not None:
             options = replace(options, threads=1)  # what was found stays in the process that looked
         report = emulate(
@@ -208,9 +221,13 @@ class EmulatedDevice:
         self._modules.clear()
         self._addresses.clear()
 
-    def _argument(self, argument: Pointer | bytes) -> bytes:
+    def _argument(self, argument: LaunchArgument) -> bytes:
         if isinstance(argument, Pointer):
-            return (self._address(argument.handle) + argument.offset_bytes).to_bytes(8, "little")
+            return self.address_of(argument).to_bytes(8, "little")
+        if isinstance(argument, MappedTensor):
+            from gpuprof.emulator.memory.tensor_copy import encode
+
+            return encode(argument.map, self.address_of(argument.pointer))
         return argument
 
     def _module(self, cubin: Path) -> Module:

@@ -16,14 +16,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpuprof.arch.launch_limits import needs_opt_in
-from gpuprof.device.base import Capabilities, DeviceDescription, Handle, Launch, LaunchCounters, Pointer
+from gpuprof.device import tensor_maps
+from gpuprof.device.base import (
+    Capabilities,
+    DeviceDescription,
+    Handle,
+    Launch,
+    LaunchArgument,
+    LaunchCounters,
+    MappedTensor,
+    Pointer,
+)
 from gpuprof.device.drivers import import_driver
 from gpuprof.device.gpus import find_gpus
 from gpuprof.device.jobs import HostCall, HostScalar
+from gpuprof.device.launch_attributes import Attributes, DriverCallError, ExtendedModule
 from gpuprof.errors import DeviceMemoryError, KernelNotFoundError, LaunchError, MissingDeviceError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from gpuprof.isa.tensor_map import TensorMap
 
 #: Bytes before and after every allocation that a correct kernel leaves alone. A multiple of 4 KiB keeps the
 #: alignment that cudaMalloc promises (256 bytes) and that vector loads and swizzles rely on.
@@ -87,8 +100,11 @@ class GpuDevice:
         self._allocations: dict[int, _Allocation] = {}
         self._modules: dict[Path, Any] = {}
         self._functions: dict[tuple[Path, str], Any] = {}
+        self._tensor_maps: dict[tuple[TensorMap, int], bytes] = {}
         self._opted_in: dict[tuple[Path, str], int] = {}
         self._libraries: dict[Path, ctypes.CDLL] = {}
+        self._extended: dict[Path, ExtendedModule] = {}
+        self._variables: dict[Path, dict[str, int]] = {}  #: cubin -> bytes of each variable that was set
         self._next = 1
         self.support: Path | None = None
         self._flags: NDArray[np.int32] | None = None
@@ -257,6 +273,10 @@ class GpuDevice:
     def enqueue(self, launch: Launch) -> None:
         """Launch on the stream, without waiting."""
         data = pack_parameters(tuple(self._parameter(argument) for argument in launch.arguments), launch.offsets)
+        wanted = Attributes(launch.cooperative, launch.cluster)
+        if not wanted.is_plain:
+            self._enqueue_extended(launch, data, wanted)
+            return
         function = self._function(launch, len(data))
         arguments = (data,) if data else ()
         with self._translated():
@@ -264,10 +284,34 @@ class GpuDevice:
                 launch.grid, launch.block, self.stream, *arguments, shared_size=launch.shared_bytes
             )
 
-    def _parameter(self, argument: Pointer | bytes) -> bytes:
+    def _enqueue_extended(self, launch: Launch, data: bytes, wanted: Attributes) -> None:
+        extent = (launch.grid, launch.block, launch.shared_bytes)
+        with self._translated():
+            module = self._extended_module(launch.cubin)
+            module.launch(launch.symbol, *extent, self.stream.handle, data, wanted)
+
+    def _extended_module(self, cubin: Path) -> ExtendedModule:
+        """The code for launches with attributes; its variables hold what those of the other module do."""
+        if cubin not in self._extended:
+            module = self._extended[cubin] = ExtendedModule(cubin.read_bytes())
+            for symbol, nbytes in self._variables.get(cubin, {}).items():
+                source, _ = self._module(cubin).get_global(symbol)
+                self._cuda.memcpy_dtod_async(module.address_of(symbol), source, nbytes, stream=self.stream)
+        return self._extended[cubin]
+
+    def _parameter(self, argument: LaunchArgument) -> bytes:
         if isinstance(argument, bytes):
             return argument
-        return (self._address(argument.handle) + argument.offset_bytes).to_bytes(8, "little")
+        if isinstance(argument, MappedTensor):
+            return self._encoded(argument)
+        return self.address_of(argument).to_bytes(8, "little")
+
+    def _encoded(self, tensor: MappedTensor) -> bytes:
+        """A tensor map's bytes, encoded once per array: launches are repeated."""
+        key = (tensor.map, self.address_of(tensor.pointer))
+        if key not in self._tensor_maps:
+            self._tensor_maps[key] = tensor_maps.encode(*key)
+        return self._tensor_maps[key]
 
     def _function(self, launch: Launch, parameter_bytes: int) -> Any:
         """The kernel, ready for that many parameter bytes and the launch's dynamic shared memory."""
@@ -296,6 +340,10 @@ class GpuDevice:
         self._functions.clear()
         self._opted_in.clear()
         self._modules.clear()
+        for module in self._extended.values():
+            module.unload()
+        self._extended.clear()
+        self._variables.clear()
 
     def _module(self, cubin: Path) -> Any:
         if cubin not in self._modules:
@@ -318,6 +366,10 @@ class GpuDevice:
             raise KernelNotFoundError(f"{cubin} holds no variable {symbol}") from None
         with self._translated():
             self._cuda.memcpy_dtod_async(address, self._address(content), content.nbytes, stream=self.stream)
+            self._variables.setdefault(cubin, {})[symbol] = content.nbytes
+            if cubin in self._extended:
+                own = self._extended[cubin].address_of(symbol)
+                self._cuda.memcpy_dtod_async(own, self._address(content), content.nbytes, stream=self.stream)
             self.stream.synchronize()
 
     def enqueue_fill(self, handle: Handle, byte: int) -> None:
@@ -454,7 +506,7 @@ class GpuDevice:
             yield
         except self._cuda.MemoryError as error:
             raise DeviceMemoryError(f"out of device memory: {error}") from None
-        except self._cuda.Error as error:
+        except (self._cuda.Error, DriverCallError) as error:
             text = str(error)
             self.lost = self.lost or any(words in text.lower() for words in _CONTEXT_LOST)
             raise LaunchError(explain(text)) from None

@@ -27,6 +27,14 @@ class Gpus:
     why_none: str = ""
 
 
+def sm_count(devices: tuple[str, ...]) -> int | None:
+    """The SMs of the GPU that ``--device`` names (none named: the first there is); None where no GPU is to run."""
+    name = devices[0] if devices else "gpu"
+    found = find_gpus().devices if name.startswith("gpu") else ()
+    number = int(name.partition(":")[2] or 0)
+    return found[number].multiprocessors if number < len(found) else None
+
+
 @lru_cache(maxsize=1)
 def find_gpus() -> Gpus:
     """Ask the driver, once in a process; never raises."""

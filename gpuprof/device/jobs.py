@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from gpuprof.experiment.model import ElementOrder
 from gpuprof.isa.machine import Dim3
+from gpuprof.isa.tensor_map import TensorMap
 
 #: How launches are timed: after a flush of the L2, or back to back.
 TimingProtocol = Literal["cold", "warm"]
@@ -32,6 +33,18 @@ class PackedArgument:
 
     data: bytes
     pointers: tuple[tuple[int, BufferReference], ...]
+
+
+@dataclass(frozen=True)
+class TensorReference:
+    """A tensor map by value, of the array that begins at an address."""
+
+    start: BufferReference
+    map: TensorMap
+
+
+#: An argument of a kernel; bytes are a scalar's.
+KernelArgument = BufferReference | PackedArgument | TensorReference | bytes
 
 
 @dataclass(frozen=True)
@@ -79,10 +92,12 @@ class KernelCall:
     grid: Dim3
     block: Dim3
     shared_bytes: int
-    arguments: tuple[BufferReference | PackedArgument | bytes, ...]
+    arguments: tuple[KernelArgument, ...]
     timed: bool = True
     once: bool = False
     symbols: tuple[tuple[str, str], ...] = ()  #: (mangled variable, the buffer with its content)
+    cooperative: bool = False
+    cluster: Dim3 | None = None
     offsets: tuple[int, ...] = ()  #: where each argument is in the parameter space; empty: each aligned to its size
 
 
@@ -151,32 +166,41 @@ def job_from_json(data: Mapping[str, Any]) -> Job:
 def _buffer_to_json(spec: BufferSpec) -> dict[str, Any]:
     fields = dict(vars(spec))
     fields["file"] = None if spec.file is None else str(spec.file)
-    fields["pointers"] = [None if each is None else vars(each) for each in spec.pointers]
+    fields["pointers"] = [None if pointer is None else vars(pointer) for pointer in spec.pointers]
     return fields
 
 
 def _buffer_from_json(data: Mapping[str, Any]) -> BufferSpec:
     file = data["file"]
-    pointers = tuple(None if each is None else BufferReference(**each) for each in data.get("pointers", ()))
+    pointers = tuple(
+        None if fields_of is None else BufferReference(**fields_of) for fields_of in data.get("pointers", ())
+    )
     own = {"shape": tuple(data["shape"]), "file": None if file is None else Path(file), "pointers": pointers}
     return BufferSpec(**{**data, **own})
 
 
-def _argument_to_json(argument: BufferReference | HostScalar | PackedArgument | bytes) -> dict[str, Any]:
+def _argument_to_json(argument: KernelArgument | HostScalar) -> dict[str, Any]:
     if isinstance(argument, bytes):
         return {"bytes": argument.hex()}
     if isinstance(argument, PackedArgument):
         pointers = [[offset, vars(reference)] for offset, reference in argument.pointers]
         return {"packed": argument.data.hex(), "pointers": pointers}
+    if isinstance(argument, TensorReference):
+        return {"tensor_map": vars(argument.map), "start": vars(argument.start)}
     return dict(vars(argument))
 
 
-def _argument_from_json(data: Mapping[str, Any]) -> BufferReference | HostScalar | PackedArgument | bytes:
+def _argument_from_json(data: Mapping[str, Any]) -> KernelArgument | HostScalar:
     if "bytes" in data:
         return bytes.fromhex(data["bytes"])
     if "packed" in data:
         pointers = tuple((offset, BufferReference(**reference)) for offset, reference in data["pointers"])
         return PackedArgument(bytes.fromhex(data["packed"]), pointers)
+    if "tensor_map" in data:
+        fields: dict[str, Any] = {
+            key: tuple(each) if isinstance(each, list) else each for key, each in data["tensor_map"].items()
+        }
+        return TensorReference(BufferReference(**data["start"]), TensorMap(**fields))
     return BufferReference(**data) if "buffer" in data else HostScalar(**data)
 
 
@@ -196,7 +220,7 @@ def _call_to_json(call: Call) -> dict[str, Any]:
 def _call_from_json(data: Mapping[str, Any]) -> Call:
     fields = {key: value for key, value in data.items() if key != "kind"}
     fields.update({key: Path(fields[key]) for key in _PATHS if key in fields})
-    fields.update({key: tuple(fields[key]) for key in ("grid", "block", "offsets") if key in fields})
+    fields.update({key: tuple(fields[key]) for key in ("grid", "block", "offsets", "cluster") if fields.get(key)})
     if "symbols" in fields:
         fields["symbols"] = tuple((symbol, buffer) for symbol, buffer in fields["symbols"])
     if "arguments" in fields:

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpuprof.device.base import Clock, ComparedMemory, Device, Handle, Launch, LaunchCounters, Pointer
+from gpuprof.device.base import (
+    Clock,
+    ComparedMemory,
+    Device,
+    Handle,
+    Launch,
+    LaunchArgument,
+    LaunchCounters,
+    MappedTensor,
+    Pointer,
+)
 from gpuprof.device.jobs import (
     BufferReference,
     BufferSpec,
@@ -22,8 +32,9 @@ from gpuprof.device.jobs import (
     HostCall,
     HostScalar,
     Job,
+    KernelArgument,
     KernelCall,
-    PackedArgument,
+    TensorReference,
 )
 from gpuprof.device.restoring import FirstContents, keep_first_contents
 from gpuprof.errors import CodeLocation, DeviceMemoryError, LaunchError
@@ -106,12 +117,14 @@ class Session:
 
     def _addresses(self, job: Job, spec: BufferSpec) -> NDArray[np.uint64]:
         """What an array of pointers holds."""
-        values = [0 if each is None else self.device.address_of(self.pointer(job, each)) for each in spec.pointers]
+        values = [
+            0 if pointer is None else self.device.address_of(self.pointer(job, pointer)) for pointer in spec.pointers
+        ]
         return np.asarray(values, dtype=np.uint64)
 
     def set_variables(self, job: Job) -> None:
         """Give the variables of the job's code their first content."""
-        for call in (each for each in job.calls if isinstance(each, KernelCall)):
+        for call in (step for step in job.calls if isinstance(step, KernelCall)):
             for symbol, buffer in call.symbols:
                 self.device.set_variable(call.cubin, symbol, self.address(job, buffer))
 
@@ -202,13 +215,17 @@ class Session:
             poison=self._poison,
             outputs=outputs,
             offsets=call.offsets,
+            cooperative=call.cooperative,
+            cluster=call.cluster,
             unset=self._unset(job) if self._finds_unset else None,
             reorders=self._poison == POISON_BYTES[0] and not self._finds_unset,
         )
 
-    def _launch_argument(self, job: Job, argument: BufferReference | PackedArgument | bytes) -> Pointer | bytes:
+    def _launch_argument(self, job: Job, argument: KernelArgument) -> LaunchArgument:
         if isinstance(argument, BufferReference):
             return self.pointer(job, argument)
+        if isinstance(argument, TensorReference):
+            return MappedTensor(self.pointer(job, argument.start), argument.map)
         if isinstance(argument, bytes):
             return argument
         data = bytearray(argument.data)

@@ -46,5 +46,5 @@ def doubts(arch: int, executed: Iterable[Instruction]) -> tuple[str, ...]:
     return tuple(
         f"emulated on sm_{arch}: {doubt.sentence}"
         for doubt in _DOUBTS
-        if (doubt.everywhere or arch != MEASURED) and any(doubt.concerns(each) for each in instructions)
+        if (doubt.everywhere or arch != MEASURED) and any(doubt.concerns(instruction) for instruction in instructions)
     )

@@ -494,6 +494,8 @@ class LaunchLimits(Protocol):
     def observer(self) -> Observer | None: ...
     @property
     def order(self) -> WarpOrder | None: ...
+    @property
+    def cooperative(self) -> bool: ...
 
 
 class LaunchContext(Protocol):
@@ -561,6 +563,10 @@ class Observer(Protocol):
 
     def warp_barrier(self, batch: Batch, lanes: Bool, pc: int) -> None:
         """Lanes met in the WARPSYNC before program counter ``pc`` and go on."""
+        ...
+
+    def phase(self, batch: Batch, addresses: Array, lanes: Bool) -> None:
+        """Lanes found the phase of the mbarrier at their shared address complete (SYNCS.PHASECHK.TRYWAIT)."""
         ...
 
     def end(self, batch: Batch) -> None:

@@ -30,7 +30,7 @@ class Coverage:
     @property
     def runnable(self) -> int:
         """Functions all of whose instructions are covered."""
-        return self.functions - len({each.kernel for each in self.uncovered})
+        return self.functions - len({miss.kernel for miss in self.uncovered})
 
     @property
     def instructions(self) -> int:
@@ -44,7 +44,7 @@ class Coverage:
 
     @property
     def uncovered_mnemonics(self) -> Mapping[str, int]:
-        return Counter(each.instruction.mnemonic for each in self.uncovered)
+        return Counter(miss.instruction.mnemonic for miss in self.uncovered)
 
 
 def coverage(disassembly: Disassembly) -> Coverage:

@@ -78,7 +78,7 @@ def emulate(
     total = grid[0] * grid[1] * grid[2]
     numpy_engine = _Engine(context, image)
     engine = ChosenEngine(context, image, numpy_engine, numpy_engine.workers, total)
-    talks = image.program.uses(_GLOBAL_ATOMICS)
+    talks = image.program.uses(_GLOBAL_ATOMICS) or options.cooperative
     if options.budget is None or total <= _MAX_UNSAMPLED_BLOCKS or talks:
         strata = [_Stratum(total, engine.run(np.arange(total, dtype=np.int64)))]
     else:
@@ -142,11 +142,11 @@ def _sample(engine: ChosenEngine, grid: Dim3, coverage: _Coverage) -> list[_Stra
     classes = block_classes(grid)[::-1]
     strata: list[_Stratum] = []
     spent = most = 0
-    for number, each in enumerate(classes):
+    for number, group in enumerate(classes):
         if number and spent + most > engine.budget_for(spent + most):
             strata[0] = replace(strata[0], size=strata[0].size + sum(rest.size for rest in classes[number:]))
             return strata
-        strata.append(_Stratum(each.size, engine.run(np.array([each.pilot])), coverage.take()))
+        strata.append(_Stratum(group.size, engine.run(np.array([group.pilot])), coverage.take()))
         cost = sum(strata[-1].counters.threads)
         spent, most = spent + cost, max(most, cost)
     expected = sum(sum(stratum.counters.threads) * stratum.size for stratum in strata)
@@ -176,8 +176,8 @@ def _over_budget(strata: Sequence[_Stratum], budget: int, seconds: float) -> tup
 
 def _finish(engine: ChosenEngine, classes: tuple[BlockClass, ...], strata: list[_Stratum]) -> list[_Stratum]:
     """Run every block that was no pilot; the counts are then exact and need no scaling."""
-    everything = np.sort(np.concatenate([each.blocks for each in classes]))
-    pilots = np.array([each.pilot for each in classes])
+    everything = np.sort(np.concatenate([group.blocks for group in classes]))
+    pilots = np.array([group.pilot for group in classes])
     counters = engine.run(np.setdiff1d(everything, pilots, assume_unique=True))
     for stratum in strata:
         counters.add(stratum.counters)
@@ -224,6 +224,8 @@ class _Engine:
     def _batch_size(self) -> int:
         """Blocks per batch: whole rows of the grid or equal parts of one, since blocks of a row share values."""
         context = self._context
+        if context.options.cooperative:
+            return context.grid[0] * context.grid[1] * context.grid[2]
         most = max(1, BATCH_LANES // (context.warps * WARP))
         if context.shared_bytes:
             most = max(1, min(most, _BATCH_SHARED_BYTES // context.shared_bytes))

@@ -16,7 +16,7 @@ from gpuprof.emulator.compiled.engine import CompiledEngine, Stopped, prepare
 from gpuprof.emulator.compiled.library import ENDLESS, UNKNOWN_PLACE
 from gpuprof.emulator.compiled.translate import Untranslatable
 from gpuprof.emulator.contract import Engine
-from gpuprof.emulator.control.scheduler import OutOfTime
+from gpuprof.emulator.control.scheduler import OutOfTime, endless_message
 from gpuprof.emulator.state.faults import code_location
 from gpuprof.errors import InstructionLimitError
 from gpuprof.isa.machine import INSTRUCTION_BYTES
@@ -134,6 +134,9 @@ class ChosenEngine:
             if self._may_compile:
                 self._kept = Kept(self._context)
             return self.run(blocks)
+        if "translation" in self._image.program.__dict__:  # compiled for a launch before: nothing is left to weigh
+            self._compile()
+            return self.run(blocks)
         self._kept = Kept(self._context)
         self._context.deadline = time.perf_counter() + PILOT_S
         start = time.perf_counter()
@@ -189,7 +192,7 @@ class ChosenEngine:
         instruction = program.instructions[program.run_at(stopped.site * INSTRUCTION_BYTES).last - 1]
         block, thread = self._context.name_thread(stopped.block, stopped.warp, stopped.lane)
         return InstructionLimitError(
-            f"a warp executed more than {limit:,} instructions: an endless loop? If not, raise --emulate-limit",
+            endless_message(limit, 1, self._context.grid),
             code_location(self._context.kernel, instruction, block, thread),
         )
 
@@ -210,6 +213,8 @@ def why_numpy(context: LaunchContext, image: KernelImage) -> str:
     for name, reason in _NUMPY_ALONE.items():
         if getattr(options, name, None) is not None:
             return reason
+    if options.cooperative:
+        return "a cooperative launch: its blocks run side by side"
     if context.unset_reads is not None:
         return "reads of buffers that nothing was stored to are watched"
     if image.system_functions:

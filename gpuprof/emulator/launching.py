@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from gpuprof.emulator.memory.arena import Arena
     from gpuprof.emulator.options import EmulationOptions
 
+#: What ``cg::this_grid().sync()`` counts arrivals in (cooperative_groups/details/sync.h): a flag and a counter.
+_WORKSPACE_BYTES = 16
 #: Bytes that constant bank 0 has at least.
 _BANK_BYTES = 0x400
 
@@ -33,6 +35,10 @@ def open_launch(
     local_bytes = -(-(image.stack_bytes + DEFAULT_STACK_BYTES) // 16) * 16
     bank = bytearray(max(image.parameter_base + len(parameters), _BANK_BYTES))
     fill_bank(bank, bank_layout(image.arch), block, grid, local_bytes, dynamic_shared_bytes)
+    if options.cooperative:
+        low, high = bank_layout(image.arch).workspace
+        address = _workspace(arena)
+        bank[low : low + 4], bank[high : high + 4] = _word(address), _word(address >> 32)
     bank[image.parameter_base : image.parameter_base + len(parameters)] = parameters
     return LaunchContext(
         kernel=image.symbol,
@@ -49,3 +55,16 @@ def open_launch(
         local_bytes=local_bytes,
         unset_reads=None if options.unset is None else UnsetReads(options.unset),
     )
+
+
+def _workspace(arena: Arena) -> int:
+    """The barrier of a cooperative launch, cleared; made once per memory."""
+    if arena.workspace is None:
+        arena.workspace = arena.allocate(_WORKSPACE_BYTES)
+    arena.view(arena.workspace, _WORKSPACE_BYTES)[:] = 0
+    arena.mark_written(arena.workspace, _WORKSPACE_BYTES)
+    return arena.workspace
+
+
+def _word(value: int) -> bytes:
+    return (value & 0xFFFFFFFF).to_bytes(4, "little")

@@ -69,7 +69,7 @@ class Module:
 
     def set_variable(self, name: str, data: bytes) -> None:
         """Give a variable its content, as cudaMemcpyToSymbol does; raises KernelNotFoundError."""
-        symbol = next((each for each in self._facts.symbols if each.name == name), None)
+        symbol = next((known for known in self._facts.symbols if known.name == name), None)
         if symbol is None or symbol.is_function or len(data) > symbol.size:
             raise KernelNotFoundError(f"the cubin has no variable {name} of {len(data)} bytes")
         if symbol.section in self._sections:
@@ -150,7 +150,7 @@ class Module:
             base = self._sections.get(relocation.section)
             if base is None:
                 continue
-            symbol = next((each for each in self._facts.symbols if each.name == relocation.symbol), None)
+            symbol = next((known for known in self._facts.symbols if known.name == relocation.symbol), None)
             if symbol is not None and symbol.section in self._sections:
                 address = self._sections[symbol.section] + symbol.value + relocation.addend
                 view = self._arena.view(base + relocation.offset, _ADDRESS_BYTES)

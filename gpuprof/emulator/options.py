@@ -57,6 +57,7 @@ class EmulationOptions:
     unset: tuple[tuple[int, int], ...] | None = None
     poison: int = 0xFFFFFFFF  #: word that shared and local memory and unset registers begin with
     observer: Observer | None = None  #: watches every instruction; then one process runs all blocks
+    cooperative: bool = False  #: all blocks run side by side and may wait for one another
     order: Order | None = None  #: of the warps of a block; None: those at the lowest program counter go on together
 
 

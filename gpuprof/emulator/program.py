@@ -27,7 +27,9 @@ from gpuprof.emulator.memory import (
     local_access,
     shared_access,
     shared_atomics,
+    tensor_copy,
     transaction_barriers,
+    warpgroup_products,
 )
 from gpuprof.emulator.modifiers import check_modifiers
 from gpuprof.emulator.semantics.base import TABLE
@@ -92,6 +94,14 @@ ENGINE: dict[str, Binder] = {
     "SYNCS": transaction_barriers.bind,
     "ARRIVES": transaction_barriers.copies_arrive,
     "UBLKCP": transaction_barriers.bulk_copy,
+    "UTMALDG": tensor_copy.load,
+    "UTMASTG": tensor_copy.store,
+    "UTMACCTL": tensor_copy.nothing,
+    "UTMAPF": tensor_copy.nothing,
+    "UTMACMDFLUSH": tensor_copy.nothing,
+    "HGMMA": warpgroup_products.bind,
+    "QGMMA": warpgroup_products.bind,
+    "IGMMA": warpgroup_products.bind,
     "R2UR": special.to_uniform,
     "ELECT": special.elect,
 }

@@ -10,7 +10,7 @@ toolkit's headers read, write a flag: ``-DNDEBUG={NDEBUG}``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +32,7 @@ def load(
     arch: str | None = None,
     default_arch: str | None = None,
     values: Mapping[str, str] | None = None,
+    sm_count: Callable[[], int | None] | None = None,
 ) -> Experiment:
     """Read, check and expand an experiment; builds nothing.
 
@@ -39,10 +40,12 @@ def load(
     line's choice and ``default_arch`` what is built for when the YAML has none: with either, shared memory is checked
     against that architecture's limit, else against the most that any GPU allows. ``values`` are the names that
     ``expect:`` may read, with their kinds: without them its names are not checked (``results.expectations`` has both).
+    ``sm_count`` asks for the GPU's SMs where the file uses that size and declares none; without a GPU it is the most
+    that a product of the architecture has.
 
     Raises ConfigError with every mistake of the file, UsageError for an override that names nothing.
     """
-    expander, validated = _expander(path, overrides or {}, arch, default_arch, values)
+    expander, validated = _expander(path, overrides or {}, arch, default_arch, values, sm_count)
     experiment = expander.expand()
     expander.collector.raise_if_any(validated.problems)
     return experiment
@@ -74,11 +77,13 @@ def _expander(
     arch: str | None,
     default_arch: str | None,
     values: Mapping[str, str] | None,
+    sm_count: Callable[[], int | None] | None = None,
 ) -> tuple[Expander, Validated]:
     from gpuprof.experiment.collect import Collector
     from gpuprof.experiment.defaults import apply_defaults
     from gpuprof.experiment.document import read_document
     from gpuprof.experiment.expand import Expander
+    from gpuprof.experiment.limits import SM_COUNT, usual_sm_count
     from gpuprof.experiment.problems import validate
 
     document = read_document(path)
@@ -88,4 +93,10 @@ def _expander(
     if validated.model is None:
         collector.raise_if_any(validated.problems)
         raise AssertionError("a file that cannot be validated has problems")
+    if SM_COUNT not in validated.model.sizes and SM_COUNT in str(document.data):
+        chosen = next(
+            (each for each in (arch, validated.model.arch, default_arch) if each not in (None, "native")), None
+        )
+        own = sm_count() if sm_count is not None else None
+        validated.model.sizes[SM_COUNT] = own or usual_sm_count(chosen)
     return Expander(validated.model, path, collector, overrides, arch, default_arch, values), validated

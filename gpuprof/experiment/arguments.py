@@ -27,11 +27,13 @@ from gpuprof.experiment.model import (
     Number,
     ScalarArgument,
     StructArgument,
+    TensorMapArgument,
     Variant,
     ZeroArgument,
 )
 from gpuprof.isa.constant_bank import Parameter
 from gpuprof.isa.parameter_type import ParameterType
+from gpuprof.isa.tensor_map import MAP_BYTES
 
 POINTER_BYTES = 8
 _WIDER = {8: ("int64", "float64"), 4: ("int32", "float32"), 2: ("int16", "float16"), 1: ("int8", "int8")}
@@ -73,6 +75,8 @@ def argument_bytes(argument: Argument) -> int:
         return argument.nbytes
     if isinstance(argument, StructArgument):
         return len(argument.data)
+    if isinstance(argument, TensorMapArgument):
+        return MAP_BYTES
     return bits_of(argument.dtype) // 8 if isinstance(argument, ScalarArgument) else POINTER_BYTES
 
 
@@ -112,6 +116,9 @@ def type_mistake(variant: Variant, argument: Argument, wanted: ParameterType | N
     if isinstance(argument, (StructArgument, MembersArgument)):
         single = wanted is not None and (wanted.is_pointer or wanted.scalar is not None)
         return f"a list of members, and the kernel's parameter is {wanted.name}" if single and wanted else None
+    if isinstance(argument, TensorMapArgument):
+        single = wanted is not None and (wanted.is_pointer or wanted.scalar is not None)
+        return f"a tensor map, and the kernel's parameter is {wanted.name}" if single and wanted else None
     if wanted is None or isinstance(argument, ZeroArgument):
         return None
     if isinstance(argument, NullArgument):
@@ -211,6 +218,8 @@ def _shown(argument: Argument) -> str:
         return argument.type_name
     if isinstance(argument, MembersArgument):
         return "members"
+    if isinstance(argument, TensorMapArgument):
+        return f"tensor map of {argument.buffer}"
     return "null" if isinstance(argument, NullArgument) else f"zeros: {argument.nbytes}"
 
 
@@ -218,7 +227,7 @@ def _hint(argument: Argument, size: int) -> str:
     """The repair: another dtype, or the other kind of argument."""
     if isinstance(argument, ZeroArgument):
         return f": write {{zeros: {size}}}"
-    if isinstance(argument, (StructArgument, MembersArgument)):
+    if isinstance(argument, (StructArgument, MembersArgument, TensorMapArgument)):
         return ""
     struct = f": a struct or vector is a list of its members, as [1, 2.0], or {{zeros: {size}}}"
     if not isinstance(argument, ScalarArgument):

@@ -15,6 +15,10 @@ MAX_BUFFER_BYTES = 1 << 36  #: 64 GiB in one array: more than half of any GPU of
 MAX_SHARED_BYTES = 232_448  #: 227 KiB, the most that any compute capability (9.0, 10.x) lets a block opt in to
 
 
+SM_COUNT = "sm_count"  #: the size that stands for the GPU's number of SMs
+MAX_CLUSTER = 16  #: blocks, on the H200; above 8 the kernel needs leave (Programming Guide, "Thread Block Clusters")
+
+
 def block_mistakes(block: Dim3) -> list[str]:
     """What is wrong with a block's extents, as sentences; empty when nothing is."""
     found = _extent_mistakes("block", block, MAX_BLOCK)
@@ -28,6 +32,27 @@ def block_mistakes(block: Dim3) -> list[str]:
 def grid_mistakes(grid: Dim3) -> list[str]:
     """What is wrong with a grid's extents, as sentences; empty when nothing is."""
     return _extent_mistakes("grid", grid, MAX_GRID)
+
+
+def usual_sm_count(arch: str | None) -> int:
+    """The SMs of the largest product of an architecture (None: the default one), where no GPU is asked."""
+    from gpuprof.arch.launch_limits import multiprocessors
+    from gpuprof.arch.spelling import DEFAULT_ARCH, parse_arch
+    from gpuprof.errors import GpuprofError
+
+    try:
+        found = multiprocessors(parse_arch(arch or DEFAULT_ARCH))
+    except GpuprofError:
+        found = None
+    return found or multiprocessors(DEFAULT_ARCH) or 1
+
+
+def cluster_mistakes(cluster: Dim3) -> list[str]:
+    """What is wrong with a cluster's extents; empty when nothing is."""
+    found = _extent_mistakes("cluster", cluster, (MAX_CLUSTER,) * 3)
+    if not found and math.prod(cluster) > MAX_CLUSTER:
+        found.append(f"has {math.prod(cluster)} blocks; a cluster has at most {MAX_CLUSTER}")
+    return found
 
 
 def _extent_mistakes(what: str, extents: Dim3, limits: Dim3) -> list[str]:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from gpuprof.isa.machine import Dim3
+from gpuprof.isa.tensor_map import TensorMap
 
 Number = int | float
 #: Which elements of an output are compared with which: at the same place, in sorted order, or as sets of values.
@@ -134,7 +135,18 @@ class StructArgument:
     type_name: str = "struct"
 
 
-Argument = BufferArgument | ScalarArgument | NullArgument | ZeroArgument | MembersArgument | StructArgument
+@dataclass(frozen=True)
+class TensorMapArgument:
+    """A CUtensorMap by value: ``map`` of the array that is a buffer (from ``offset_bytes`` on)."""
+
+    buffer: str
+    map: TensorMap
+    offset_bytes: int = 0
+
+
+Argument = (
+    BufferArgument | ScalarArgument | NullArgument | ZeroArgument | MembersArgument | StructArgument | TensorMapArgument
+)
 
 
 @dataclass(frozen=True)
@@ -154,6 +166,8 @@ class KernelStep:
     args: tuple[Argument, ...]
     timed: bool = True
     once: bool = False
+    cooperative: bool = False  #: all blocks resident at once: ``grid.sync()``
+    cluster: Dim3 | None = None  #: blocks of a cluster, x first; None: what the kernel's ``__cluster_dims__`` say
 
 
 @dataclass(frozen=True)

@@ -64,12 +64,12 @@ def evaluate_in_pieces(
     """
     output, text = variant.buffers[name], variant.reference.expressions[name]
     expression = parse(text)
-    arrays = {each: inputs[each] for each in expression.names if each in inputs}
+    arrays = {read: inputs[read] for read in expression.names if read in inputs}
     if output.dtype == "uint64" or element_types.kind_of(output.dtype) == "c":  # ``evaluate`` keeps values beyond int64
         return None
     if not arrays or any(array.shape != output.shape for array in arrays.values()) or not _is_elementwise(expression):
         return None
-    flat = {each: array.reshape(-1) for each, array in arrays.items()}
+    flat = {input_name: array.reshape(-1) for input_name, array in arrays.items()}
     return _pieces(variant, output, expression, flat)
 
 
@@ -77,7 +77,7 @@ def _pieces(
     variant: Variant, output: Buffer, expression: Expression, flat: Mapping[str, NDArray[Any]]
 ) -> Iterator[NDArray[Any]]:
     for start in range(0, output.elements, BLOCK):
-        part = {each: array[start : start + BLOCK] for each, array in flat.items()}
+        part = {input_name: array[start : start + BLOCK] for input_name, array in flat.items()}
         value = expression.evaluate({**variant.sizes, **variant.parameters, **part})
         if isinstance(value, str):
             raise ExpressionError(f"`{expression.text}`: gives text, not numbers")
@@ -109,7 +109,7 @@ def parts(variant: Variant, inputs: Mapping[str, NDArray[Any]]) -> dict[str, NDA
         index = np.arange(output.elements, dtype=np.int64).reshape(output.shape)
         expression = parse(text)
         scope: dict[str, Value] = {**variant.sizes, **variant.parameters, "i": index}
-        scope |= {each: inputs[each] for each in expression.names if each in inputs}
+        scope |= {read: inputs[read] for read in expression.names if read in inputs}
         value = np.asarray(expression.evaluate(scope))
         if value.dtype.kind not in "bi":
             raise ExpressionError(f"`{text}`: is not a condition; compare with ==, < and the like")

@@ -185,6 +185,15 @@ class RandomFill(Model):
     seed: Annotated[int, Field(ge=0)] | None = Field(None, description="the seed (default: the buffer's own)")
 
 
+class TensorMapModel(Model):
+    """What a bulk tensor copy (TMA) is told of a buffer, in the order of the buffer's shape: the last is innermost."""
+
+    box: Shape = Field(description="elements that one copy moves, an extent per dimension of the buffer")
+    swizzle: Literal[0, 32, 64, 128] = Field(0, description="bytes of a swizzled row in shared memory; 0: none")
+    steps: Shape | None = Field(None, description="every how many elements one is taken (default: each)")
+    outside: Literal["zero", "nan"] = Field("zero", description="what elements outside the buffer read as")
+
+
 class ArgumentModel(Model):
     """An argument that says its type (`value`, `dtype`), an address inside a buffer (`buffer`, `offset`), a vector or
     struct by value (`members`; a plain list is the same), or one without content (`zeros`). `null` is a null pointer.
@@ -194,6 +203,9 @@ class ArgumentModel(Model):
     dtype: Dtype = Field(None, description="the type of `value`", validate_default=False)
     buffer: str | None = Field(None, description="the buffer whose address is passed")
     offset: Expr = Field(0, description="elements to add to the address")
+    tensor_map: TensorMapModel | None = Field(
+        None, description="pass a CUtensorMap of `buffer` by value, for a `const __grid_constant__ CUtensorMap`"
+    )
     zeros: Annotated[int, Field(ge=1, le=4096)] | None = Field(
         None, description="a struct of this number of bytes, all zero; an empty struct has 1"
     )
@@ -210,6 +222,8 @@ class ArgumentModel(Model):
         if sum(given is not None for given in (self.value, self.buffer, self.zeros, self.members)) != 1:
             message = "expected one of `value` (with `dtype`), `buffer`, `members` and `zeros`"
             raise PydanticCustomError("expected", message)
+        if self.tensor_map is not None and self.buffer is None:
+            raise PydanticCustomError("expected", "expected a `buffer` beside `tensor_map`")
         if self.value is not None and self.dtype is None:
             raise PydanticCustomError("expected", "expected a `dtype` beside `value`")
         return self
@@ -349,6 +363,8 @@ class StepModel(Model):
     block: Dimensions = Field(None, description="threads per block [x, y, z]", validate_default=False)
     grid: Dimensions = Field(None, description="blocks [x, y, z]; may use block_x and so on", validate_default=False)
     shared: Expr = Field(None, description="dynamic shared memory in bytes", validate_default=False)
+    cooperative: bool | None = Field(None, description="a cooperative launch: every block resident, `grid.sync()`")
+    cluster: Dimensions = Field(None, description="blocks per cluster [x, y, z], sm_90 on", validate_default=False)
     args: list[Argument] | None = Field(None, description="the arguments, in order")
     timed: bool | None = Field(None, description="whether the time covers it (default: yes, fills and `once` no)")
     once: bool | None = Field(None, description="run before the first sample only")
@@ -474,7 +490,7 @@ class ExperimentModel(Model):
         races = expect["race"]
         if not isinstance(races, list) or not races:
             return data
-        pairs = races if all(isinstance(each, list) for each in races) else [races]
+        pairs = races if all(isinstance(race, list) for race in races) else [races]
         rest = {key: value for key, value in expect.items() if key != "race"}
         return {**data, "expect": rest or [], "known_races": pairs}
 

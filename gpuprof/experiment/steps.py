@@ -30,12 +30,14 @@ from gpuprof.experiment.model import (
     NullArgument,
     ScalarArgument,
     Step,
+    TensorMapArgument,
     ZeroArgument,
 )
 from gpuprof.experiment.operators import Value
 from gpuprof.experiment.points import Point
-from gpuprof.experiment.schema import ArgumentModel, StepModel, describe
+from gpuprof.experiment.schema import ArgumentModel, StepModel, TensorMapModel, describe
 from gpuprof.isa.machine import Dim3
+from gpuprof.isa.tensor_map import TensorMap, mistakes_of
 
 #: What expressions call the number of a repetition, and steps of one variant at most.
 DEFAULT_INDEX = "iteration"
@@ -44,7 +46,7 @@ MAX_MEMBER_DEPTH = 16  #: structs in one another
 _COMMON = {"name", "timed", "once", "repeat", "index"}
 #: kind of step -> keys that it needs, keys that it may have besides
 _KINDS: dict[str, tuple[tuple[str, ...], set[str]]] = {
-    "kernel": (("source", "block", "grid"), {"shared", "args"}),
+    "kernel": (("source", "block", "grid"), {"shared", "args", "cooperative", "cluster"}),
     "host": (("source",), {"libraries", "args"}),
     "fill": ((), {"byte"}),
 }
@@ -145,6 +147,10 @@ class StepBuilder:
         if kind == "host":
             return HostStep(function=function, defines=defines, libraries=tuple(step.libraries or ()), **common)
         block, grid, shared = launch
+        cluster = tried(lambda: (self._cluster((*path, "cluster"), step.cluster, grid),))
+        if cluster is None:
+            raise Skip
+        common |= {"cooperative": bool(step.cooperative), "cluster": cluster[0]}
         return KernelStep(kernel=function, defines=defines, grid=grid, block=block, shared_bytes=shared, **common)
 
     def _kind(self, path: Path_, step: StepModel) -> str:
@@ -237,6 +243,17 @@ class StepBuilder:
         if block is None or grid is None or shared is None:
             raise Skip
         return block, grid, shared
+
+    def _cluster(self, path: Path_, texts: list[Any] | None, grid: Dim3) -> Dim3 | None:
+        """Blocks per cluster, which divide the grid; None where the YAML does not say."""
+        if texts is None:
+            return None
+        cluster = self._dimensions(path, texts, self.point.scope, limits.cluster_mistakes)
+        for axis, blocks, part in zip("xyz", grid, cluster, strict=True):
+            if blocks % part:
+                self.collector.add(path, f"{axis} is {part}, which does not divide the grid's {blocks}", axis)
+                raise Skip
+        return cluster
 
     def _shared(self, path: Path_, text: Any, scope: Mapping[str, Value]) -> int:
         shared = 0 if text is None else self.collector.integer(path, text, scope, self.hints)
@@ -366,7 +383,42 @@ class StepBuilder:
             message = f"is {offset}; {buffer.name} has {buffer.elements} elements"
             self.collector.add((*path, "offset"), message)
             raise Skip
+        if argument.tensor_map is not None:
+            return self._tensor_map((*path, "tensor_map"), argument.tensor_map, buffer, offset)
         return BufferArgument(buffer.name, nbytes_of(buffer.dtype, offset))
+
+    def _tensor_map(self, path: Path_, wanted: TensorMapModel, buffer: Buffer, offset: int) -> TensorMapArgument:
+        """A tensor map of a buffer, or of its part from an element on; raises Skip after reporting a mistake."""
+        scope = self.point.scope
+
+        def extents(key: str, values: Any) -> tuple[int, ...]:
+            found = [
+                self.collector.integer((*path, key, at), each, scope, self.hints) for at, each in enumerate(values)
+            ]
+            return tuple(reversed(found))
+
+        width = nbytes_of(buffer.dtype, 1)
+        strides = [prod(buffer.shape[axis + 1 :]) * width for axis in range(len(buffer.shape) - 1)]
+        row = prod(buffer.shape[1:])
+        if offset % max(1, row):
+            message = f"begins inside a row of {buffer.name}: `offset` must be a multiple of {row:,} elements"
+            self.collector.add(path, message)
+            raise Skip
+        map = TensorMap(
+            buffer.dtype,
+            (*reversed(buffer.shape[1:]), buffer.shape[0] - offset // max(1, row)),
+            tuple(reversed(strides)),
+            extents("box", wanted.box),
+            extents("steps", wanted.steps) if wanted.steps is not None else (),
+            wanted.swizzle,
+            wanted.outside == "nan",
+        )
+        mistakes = mistakes_of(map)
+        for mistake in mistakes:
+            self.collector.add(path, mistake)
+        if mistakes:
+            raise Skip
+        return TensorMapArgument(buffer.name, map, nbytes_of(buffer.dtype, offset))
 
 
 def _given(step: StepModel) -> set[str]:

@@ -79,8 +79,10 @@ class Tunable:
 
 
 def _reason(collector: Collector) -> str:
+    """The mistakes, without the point, which the row names."""
     problems = collector.take_problems()
-    return "; ".join(dict.fromkeys(f"{problem.key}: {problem.message}" for problem in problems))
+    told = (f"{problem.key}: {problem.message}" for problem in problems)
+    return "; ".join(dict.fromkeys(text.rsplit(" (at ", 1)[0] if text.endswith(")") else text for text in told))
 
 
 def tunable(

@@ -27,6 +27,8 @@ class BankLayout:
     shared_window: int | None
     multiprocessors: int | None
     dynamic_shared: int | None
+    workspace: tuple[int, int]  #: low and high word of the address of a cooperative launch's barrier (cg::this_grid)
+    parameter_pointer: int | None  #: the generic address of the first parameter, for ``__grid_constant__``
 
     @cached_property
     def dimensions(self) -> dict[int, str]:
@@ -44,9 +46,9 @@ class Parameter:
     size: int
 
 
-_UP_TO_89 = BankLayout(0x160, 0x0, 0xC, 0x28, 0x20, 0x18, 0x2C, 0x10C)
-_90 = replace(_UP_TO_89, parameters=0x210)
-_FROM_100 = BankLayout(0x380, 0x360, 0x370, 0x37C, 0x2F8, None, None, 0x2D0)
+_UP_TO_89 = BankLayout(0x160, 0x0, 0xC, 0x28, 0x20, 0x18, 0x2C, 0x10C, (0x90, 0x8C), None)
+_90 = replace(_UP_TO_89, parameters=0x210, workspace=(0x48, 0x44), parameter_pointer=0x198)
+_FROM_100 = BankLayout(0x380, 0x360, 0x370, 0x37C, 0x2F8, None, None, 0x2D0, (0x1B8, 0x1B4), 0x348)
 
 
 def compute_capability(arch: str) -> int:

@@ -55,7 +55,10 @@ FLOATING = frozenset((Kind.FP32, Kind.FP64, Kind.FP16, Kind.TENSOR))
 
 
 class Operation(str, Enum):
-    """The classes of ``smsp__sass_thread_inst_executed_op_<class>_pred_on``; UNKNOWN where no source says it."""
+    """The classes of ``smsp__sass_thread_inst_executed_op_<class>_pred_on``.
+
+    UNKNOWN where no source says it; NONE where a recorded launch shows that the opcode counts to no class.
+    """
 
     INTEGER = "integer"
     BIT = "bit"
@@ -68,7 +71,12 @@ class Operation(str, Enum):
     FP16 = "fp16"
     FP32 = "fp32"
     FP64 = "fp64"
+    NONE = "none"
     UNKNOWN = "unknown"
+
+
+#: The classes that Nsight Compute has a counter for.
+COUNTED_OPERATIONS = tuple(each for each in Operation if each not in (Operation.NONE, Operation.UNKNOWN))
 
 
 class Flop(str, Enum):

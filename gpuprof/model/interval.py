@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from gpuprof.arch.gpu_constants import GpuConstants
 from gpuprof.errors import ModelError
 from gpuprof.isa.machine import SUBPARTITIONS
+from gpuprof.model.explanation import Prediction
 from gpuprof.model.launch_time import TracedLaunch
 from gpuprof.model.launch_trace import AccessKind
 from gpuprof.model.pass_time import PassTime, pass_time
@@ -24,17 +24,6 @@ _IRREGULAR = 0.05
 _MOST_ATOMICS = 4.0
 
 
-@dataclass(frozen=True)
-class Prediction:
-    """A modelled time in microseconds; nine in ten recorded kernels of its kind lie between low and high."""
-
-    us: float
-    low_us: float
-    high_us: float
-    kind: str
-    notes: tuple[str, ...] = ()
-
-
 def predict(launches: Sequence[TracedLaunch], gpu: GpuConstants) -> Prediction:
     """The time of a pass of these launches; raises ModelError outside of what the model was held against."""
     for launch in launches:
@@ -49,12 +38,12 @@ def predict(launches: Sequence[TracedLaunch], gpu: GpuConstants) -> Prediction:
 
 def kind_of(launches: Sequence[TracedLaunch], found: PassTime, gpu: GpuConstants) -> str:
     """What bounds the pass: one of ``KINDS``, of its longest launch."""
-    us = [each.cycles / gpu["clock_mhz"] for each in found.launches]
+    us = [launch.cycles / gpu["clock_mhz"] for launch in found.launches]
     if sum(us) < found.us / 2:
         return "short"
     longest = us.index(max(us))
     time = found.launches[longest]
-    if any(each.opcode.endswith("MMA") for each in launches[longest].instructions):
+    if any(instruction.opcode.endswith("MMA") for instruction in launches[longest].instructions):
         return "tensor"
     busy = {name: cycles / max(time.sm.cycles, 1) for name, cycles in time.sm.busy.items()}
     if max(busy["dram"], busy["write"], busy["l2"]) > _BUSY:

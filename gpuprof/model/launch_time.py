@@ -28,7 +28,7 @@ from gpuprof.model.sharing import Costs, Footprint, SharedSectors, footprint, ne
 from gpuprof.model.timeline import MACHINE, SmTime, SmWork, run_timeline
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -76,6 +76,7 @@ class TracedLaunch:
     blocks_per_sm: int  #: on the SM with most
     total_blocks: int
     l1_bytes: int
+    loops: Mapping[int, str]  #: instruction -> name of the innermost loop that it is in
     irregular: float  #: share of accesses whose addresses depend on data or are not affine in the block's index
 
 
@@ -127,6 +128,7 @@ def trace_launch(request: LaunchRequest, gpu: GpuConstants) -> TracedLaunch:
             if image.static_shared_bytes + request.shared_bytes
             else _LEAST_CARVEOUT
         ),
+        loops=_loops(image),
         irregular=found.irregular,
     )
 
@@ -141,6 +143,17 @@ def _blocks_of_sm(total: int, sms: int, blocks_per_sm: int, slots: int, instruct
         wanted = min(blocks_per_sm, max(slots * _WAVES, int(TIMED_INSTRUCTIONS / max(instructions, 1))))
     most = max(1, min(slots, blocks_per_sm), int(TRACED_INSTRUCTIONS / max(instructions, 1)))
     return [first + sms * number for number in range(min(wanted, most))]
+
+
+def _loops(image: KernelImage) -> dict[int, str]:
+    """The innermost loop of each instruction of the kernel's own section: ``loop 2 (depth 2, from 0x0350)``."""
+    graph = image.program.graph
+    found = {}
+    for loop in graph.loops:
+        start = graph.function.instructions[graph.blocks[loop.header].start].address
+        name = f"loop {loop.number} (depth {loop.depth}, from 0x{start:04x})"
+        found.update(dict.fromkeys(graph.indices(graph.own_blocks(loop)), name))
+    return found
 
 
 def _replicated(near: LaunchTrace, found: Footprint, blocks: list[int]) -> tuple[LaunchTrace, Loop | None]:

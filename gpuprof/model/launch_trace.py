@@ -112,7 +112,7 @@ def _starts(warp: NDArray[np.uint32], warps: int) -> NDArray[np.int64]:
 
 def _kinds(found: NDArray[np.void], instructions: Sequence[Instruction]) -> NDArray[np.int32]:
     """``AccessKind`` of each access, by its space and what its instruction does."""
-    rows = [OPCODES.get(each.opcode) for each in instructions]
+    rows = [OPCODES.get(instruction.opcode) for instruction in instructions]
     store = np.array([row is not None and row.is_store for row in rows])[found["site"]]
     atomic = np.array([row is not None and row.is_atomic for row in rows])[found["site"]]
     copy = np.array([row is not None and row.access is Access.COPY for row in rows])[found["site"]]

@@ -36,4 +36,4 @@ def pass_time(
             machine = change(machine)
         times.append(launch_time(launch, gpu, warm=number > 0, budget=budget, stalls=stalls, machine=machine))
     overhead = gpu["launch_overhead_us"] + gpu["launch_gap_us"] * (len(launches) - 1)
-    return PassTime(overhead + sum(each.cycles for each in times) / gpu["clock_mhz"], tuple(times))
+    return PassTime(overhead + sum(time.cycles for time in times) / gpu["clock_mhz"], tuple(times))

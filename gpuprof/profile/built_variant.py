@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from gpuprof.arch.launch_limits import KernelResources, launch_problem
+from gpuprof.arch.launch_limits import KernelResources, cluster_problem, launch_problem, residence_problem
 from gpuprof.device.jobs import (
     BufferReference,
     BufferSpec,
@@ -16,8 +16,10 @@ from gpuprof.device.jobs import (
     HostCall,
     HostScalar,
     Job,
+    KernelArgument,
     KernelCall,
     PackedArgument,
+    TensorReference,
 )
 from gpuprof.errors import ArgumentMismatchError, ExpressionError
 from gpuprof.experiment.arguments import argument_bytes, check_arguments, fitted, pack_scalar
@@ -31,6 +33,7 @@ from gpuprof.experiment.model import (
     NullArgument,
     ScalarArgument,
     StructArgument,
+    TensorMapArgument,
     Variant,
 )
 from gpuprof.experiment.struct_arguments import fixed_type_mistake, natural_layout, pack
@@ -49,10 +52,10 @@ def build_request(variant: Variant, step: KernelStep, arch: str, folder: Path | 
 
     Kernels of one source that share ``__device__`` variables come in one module, as in a program that is linked once.
     """
-    mates = [each for each in variant.steps if isinstance(each, KernelStep) and each.source == step.source]
-    kernels = tuple(sorted({each.kernel for each in mates}))
+    mates = [mate for mate in variant.steps if isinstance(mate, KernelStep) and mate.source == step.source]
+    kernels = tuple(sorted({mate.kernel for mate in mates}))
     together = len(kernels) > 1 and has_device_variables(step.source, variant.include)
-    defines = {name: value for each in mates for name, value in each.defines.items()} if together else step.defines
+    defines = {name: value for mate in mates for name, value in mate.defines.items()} if together else step.defines
     return BuildRequest(
         source=step.source,
         kernel=step.kernel,
@@ -104,7 +107,9 @@ class BuiltVariant:
             buffer = self.variant.buffers[name]
             given = buffer.nbytes
             if not sizes:
-                known = sorted({each.name for build in self.builds.values() for each in device_variables(build.cubin)})
+                known = sorted(
+                    {variable.name for build in self.builds.values() for variable in device_variables(build.cubin)}
+                )
                 has = f"it has {', '.join(known)}" if known else "it has none"
                 mistakes.append(f"symbols.{name}: the compiled code has no variable {name} ({has})")
             elif sizes != {given}:
@@ -139,6 +144,8 @@ class BuiltVariant:
             timed=step.timed,
             once=step.once,
             symbols=self._symbols(build),
+            cooperative=step.cooperative,
+            cluster=step.cluster,
             offsets=tuple(each.offset for each in sorted(build.resources.parameters, key=lambda each: each.ordinal)),
         )
 
@@ -172,9 +179,13 @@ class BuiltVariant:
         for step in self.variant.steps:
             if isinstance(step, KernelStep):
                 build = self.builds[step.name]
-                problem = launch_problem(
-                    arch or build.request.arch, limits_of(build.resources), step.grid, step.block, step.shared_bytes
-                )
+                own = arch or build.request.arch
+                limits = limits_of(build.resources)
+                problem = launch_problem(own, limits, step.grid, step.block, step.shared_bytes)
+                if problem is None and step.cooperative:
+                    problem = residence_problem(own, limits, step.grid, step.block, step.shared_bytes)
+                if problem is None and step.cluster is not None:
+                    problem = cluster_problem(own)
                 if problem is not None:
                     return f"{build.demangled} cannot be launched: {problem}"
         return None
@@ -200,9 +211,11 @@ def layouts_for(builder: Builder, step: KernelStep, build: Build) -> tuple[Layou
     return layouts_of(builder, build, wanted) if wanted and len(step.args) == len(build.resources.parameters) else ()
 
 
-def _kernel_argument(argument: Argument) -> BufferReference | PackedArgument | bytes:
+def _kernel_argument(argument: Argument) -> KernelArgument:
     if isinstance(argument, BufferArgument):
         return BufferReference(argument.buffer, argument.offset_bytes)
+    if isinstance(argument, TensorMapArgument):
+        return TensorReference(BufferReference(argument.buffer, argument.offset_bytes), argument.map)
     if isinstance(argument, StructArgument):
         pointers = tuple(
             (offset, BufferReference(target.buffer, target.offset_bytes)) for offset, target in argument.pointers
@@ -218,7 +231,7 @@ def _host_argument(argument: Argument) -> BufferReference | HostScalar:
         return HostScalar(argument.value, argument.dtype)
     if isinstance(argument, NullArgument):
         return HostScalar(0, "uint64")
-    raise ArgumentMismatchError("a host function takes no struct by value: members and `zeros` are for kernels")
+    raise ArgumentMismatchError("a host function takes no struct by value: members, maps and `zeros` are for kernels")
 
 
 def fingerprint(built: BuiltVariant, device_key: str, settings: Sequence[object]) -> str:
@@ -242,7 +255,9 @@ def fingerprint(built: BuiltVariant, device_key: str, settings: Sequence[object]
 
 def _shape_of(step: KernelStep | HostStep | FillStep) -> str:
     if isinstance(step, KernelStep):
-        return f"{step.grid}{step.block}{step.shared_bytes}{step.args}{step.timed}{step.once}"
+        return f"{step.grid}{step.block}{step.shared_bytes}{step.args}{step.timed}{step.once}" + (
+            f"{step.cooperative}{step.cluster}" if step.cooperative or step.cluster else ""
+        )
     return str(step)
 
 

@@ -317,7 +317,7 @@ def _unreferenced(variant: Variant, references: Mapping[str, Path]) -> tuple[str
     if not references:
         return ()
     calls = (step for step in variant.steps if not isinstance(step, FillStep))
-    given = {each.buffer for call in calls for each in call.args if isinstance(each, BufferArgument)}
+    given = {argument.buffer for call in calls for argument in call.args if isinstance(argument, BufferArgument)}
     outputs = (name for name, buffer in variant.buffers.items() if buffer.output and name in given)
     return tuple(name for name in outputs if name not in references)
 

@@ -199,7 +199,7 @@ def environment_of(
         device=kind,
         gpu=gpu.name if gpu else None,
         gpu_uuid=gpu.uuid if gpu else None,
-        gpus=tuple(each.name for each in gpus) if len(gpus) > 1 else (),
+        gpus=tuple(name.name for name in gpus) if len(gpus) > 1 else (),
         compute_capability=f"{gpu.arch[3:-1]}.{gpu.arch[-1]}" if gpu and gpu.arch else None,
         driver=gpu.driver if gpu else None,
         nvcc=versions.get("nvcc"),

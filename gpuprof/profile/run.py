@@ -10,7 +10,7 @@ from __future__ import annotations
 import queue
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
@@ -65,9 +65,10 @@ class LaneEnded:
 class Part:
     """Says that a run is a part of something larger, which keeps its rows: it writes no file of its own.
 
-    ``earlier`` are rows by label that stand where they still hold.
+    ``earlier`` are rows by label that stand where they still hold; ``data`` is shared by all parts.
     """
 
+    data: SharedData
     earlier: Mapping[str, Result] = field(default_factory=dict)
 
 
@@ -99,15 +100,20 @@ def run_prepared(
     for note in setup.notes if part is None else ():
         observer.note(note)
     chosen = with_references(experiment, select_all(experiment.variants, options.variants))
-    data = SharedData(
-        max((shared_bytes(variant) for variant in chosen), default=0) * options.seeds, allow_python=options.allow_python
-    )
+    data = part.data if part is not None else shared_data(chosen, options)
     try:
         uuids = [gpu.uuid for gpu in setup.devices.gpus if gpu.uuid] if options.lock else []
         with GpuLocks(uuids, observer.note), Interrupts() as interrupts:
             return _Conductor(experiment, chosen, options, observer, setup, data, interrupts, worker, part).run()
     finally:
-        data.close()
+        if part is None:
+            data.close()
+
+
+def shared_data(variants: Sequence[Variant], options: RunOptions) -> SharedData:
+    """A place for the arrays of these variants; close it."""
+    expected = max((shared_bytes(variant) for variant in variants), default=0) * options.seeds
+    return SharedData(expected, allow_python=options.allow_python)
 
 
 class _Conductor:

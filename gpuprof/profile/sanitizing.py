@@ -98,20 +98,21 @@ def sanitize_experiment(
 
 def known_apart(experiment: Experiment, found: Sequence[SanitizedVariant]) -> tuple[SanitizedVariant, ...]:
     """Findings that the YAML suppresses or expects are apart; an expected race that no variant has is missing."""
-    races = [each for variant in found for each in variant.findings if each.tool is Tool.RACECHECK]
-    missing = tuple(lines for lines in experiment.known_races if not any(each.lines == lines for each in races))
+    races = [finding for variant in found for finding in variant.findings if finding.tool is Tool.RACECHECK]
+    missing = tuple(lines for lines in experiment.known_races if not any(race.lines == lines for race in races))
 
     def is_known(finding: Finding) -> bool:
         expected = finding.tool is Tool.RACECHECK and finding.lines in experiment.known_races
         return expected or any(
-            finding.lines == each.lines and each.kernel in (None, finding.kernel) for each in experiment.suppressions
+            finding.lines == suppression.lines and suppression.kernel in (None, finding.kernel)
+            for suppression in experiment.suppressions
         )
 
     parted = [
         replace(
             variant,
-            findings=tuple(each for each in variant.findings if not is_known(each)),
-            suppressed=tuple(each for each in variant.findings if is_known(each)),
+            findings=tuple(finding for finding in variant.findings if not is_known(finding)),
+            suppressed=tuple(finding for finding in variant.findings if is_known(finding)),
         )
         for variant in found
     ]

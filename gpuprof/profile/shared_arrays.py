@@ -198,8 +198,8 @@ class SharedData:
             element=buffer.dtype if is_special(buffer.dtype) else "",
             file=None if without_file else self.input_file(buffer, seed_offset),
             pointers=tuple(
-                None if each is None else BufferReference(each.buffer, each.offset_bytes)
-                for each in buffer.fill.pointers
+                None if pointer is None else BufferReference(pointer.buffer, pointer.offset_bytes)
+                for pointer in buffer.fill.pointers
             ),
             output=buffer.output,
             scratch=buffer.scratch,

@@ -125,7 +125,7 @@ class Worker:
             started = time.monotonic()
             counted = self._pass(job, request.poison)
             seconds = time.monotonic() - started
-            orders = (f"step {each.step} " if len(counted) > 1 else "" for each in counted)
+            orders = (f"step {counters.step} " if len(counted) > 1 else "" for counters in counted)
             order = (
                 head + each.counters.order for head, each in zip(orders, counted, strict=True) if each.counters.order
             )
@@ -181,7 +181,7 @@ class Worker:
         A further pass of the first job that has any; its buffers then are as after the check.
         """
         found = (self.session.unset_reads(job, request.poison) for job in request.jobs)
-        return next((each for each in found if each), ())
+        return next((outcome for outcome in found if outcome), ())
 
     def _precision(self, job: Job, dtype: str) -> Precision | None:
         """What the kernels of a job compute in; None where their machine code cannot be read."""

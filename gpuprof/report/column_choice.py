@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from gpuprof.errors import UsageError
 from gpuprof.report import units
-from gpuprof.report.columns import STATUS, VARIANT, Head, Row, value_text
+from gpuprof.report.columns import STATUS, VARIANT, ColumnSpec, Row, value_text
 from gpuprof.report.label_columns import HEAD_WIDTH, broken
 from gpuprof.report.layout import ALWAYS
 from gpuprof.results.derived import TABLE, counters_of, describe, no_value
@@ -24,12 +24,12 @@ def parse_columns(text: str | None) -> tuple[str, ...]:
     return tuple(name for part in (text or "").split(",") if (name := part.strip()))
 
 
-def check_names(names: Sequence[str], known: Sequence[Head], others: Iterable[str]) -> None:
+def check_names(names: Sequence[str], known: Sequence[ColumnSpec], others: Iterable[str]) -> None:
     """Raise UsageError for a name that no column, no value and none of ``others`` (sizes, parameters) has.
 
     What looks like a counter (``smsp__inst_executed.sum``) is left for the run to know.
     """
-    every = {*(head.name for head in known), *(entry.name for entry in TABLE), *others}
+    every = {*(spec.name for spec in known), *(entry.name for entry in TABLE), *others}
     for name in names:
         bare = name.lstrip("+-")
         if bare not in every and "__" not in bare:
@@ -37,8 +37,13 @@ def check_names(names: Sequence[str], known: Sequence[Head], others: Iterable[st
 
 
 def choose(
-    usual: Sequence[Head], known: Sequence[Head], names: Sequence[str], rows: Sequence[Row], *, strict: bool = True
-) -> tuple[Head, ...]:
+    usual: Sequence[ColumnSpec],
+    known: Sequence[ColumnSpec],
+    names: Sequence[str],
+    rows: Sequence[Row],
+    *,
+    strict: bool = True,
+) -> tuple[ColumnSpec, ...]:
     """``usual`` as ``names`` change them; ``known`` are all heads that have names of their own.
 
     Without ``strict`` a name that nothing has here is left out: a counter of a YAML where only times were taken.
@@ -49,40 +54,40 @@ def choose(
     if not names:
         return tuple(usual)
     whole = any(name[0] not in "+-" for name in names)
-    heads = [VARIANT, STATUS] if whole else list(usual)
-    by_name = {head.name: head for head in reversed((*usual, *known))}
+    specs = [VARIANT, STATUS] if whole else list(usual)
+    by_name = {spec.name: spec for spec in reversed((*usual, *known))}
     for name in names:
         bare = name.lstrip("+-")
         try:
-            head = by_name.get(bare) or _head(bare, rows, by_name)
+            spec = by_name.get(bare) or _spec(bare, rows, by_name)
         except UsageError:
             if strict:
                 raise
             continue
-        heads = [one for one in heads if one.name != head.name or (one is VARIANT and not name.startswith("-"))]
-        if not name.startswith("-") and head is not VARIANT:
-            heads.insert(_place(head, heads), head.asked(ASKED))
-    return tuple(heads)
+        specs = [other for other in specs if other.name != spec.name or (other is VARIANT and not name.startswith("-"))]
+        if not name.startswith("-") and spec is not VARIANT:
+            specs.insert(_place(spec, specs), spec.asked(ASKED))
+    return tuple(specs)
 
 
-def _place(head: Head, heads: Sequence[Head]) -> int:
+def _place(spec: ColumnSpec, specs: Sequence[ColumnSpec]) -> int:
     """Behind the column that it belongs to, else at the end."""
-    return next((n for n, one in enumerate(heads, 1) if head.beside and one.name == head.beside), len(heads))
+    return next((n for n, other in enumerate(specs, 1) if spec.beside and other.name == spec.beside), len(specs))
 
 
-def _head(name: str, rows: Sequence[Row], known: Iterable[str]) -> Head:
+def _spec(name: str, rows: Sequence[Row], known: Iterable[str]) -> ColumnSpec:
     """A column for a value that the usual tables have none for."""
     short = broken(name, HEAD_WIDTH)
     if describe(name) is not None:
-        return Head(name, short, ASKED, value_text(name))
+        return ColumnSpec(name, short, ASKED, value_text(name))
     if any(name in row.result.values for row in rows):
-        return Head(name, short, ASKED, lambda row: units.show(row.result.values.get(name), "ratio"))
+        return ColumnSpec(name, short, ASKED, lambda row: units.show(row.result.values.get(name), "ratio"))
     if any(name in _given(row) for row in rows):
-        return Head(name, name, ASKED, lambda row: str(_given(row).get(name, units.NOTHING)))
+        return ColumnSpec(name, name, ASKED, lambda row: str(_given(row).get(name, units.NOTHING)))
     if any(name in _counted(row) for row in rows):
-        return Head(name, broken(name, 20), ASKED, lambda row: units.show(_counted(row).get(name), "short_count"))
+        return ColumnSpec(name, broken(name, 20), ASKED, lambda row: units.show(_counted(row).get(name), "short_count"))
     if any(name in row.result.missing for row in rows):
-        return Head(name, short, ASKED, lambda row: units.NOTHING)
+        return ColumnSpec(name, short, ASKED, lambda row: units.NOTHING)
     own = {value for row in rows for value in (*row.result.values, *_given(row))}
     names = sorted({*known, *(entry.name for entry in TABLE), *own})
     raise UsageError(f"--columns {name}: {no_value(name, names)}")

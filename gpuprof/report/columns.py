@@ -49,7 +49,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Head:
+class ColumnSpec:
     """A column of the table. ``title`` is the plain name for exports, ``short`` the head in the table.
 
     ``hide`` are cell texts that say little: a column of nothing else goes before any other. One of nothing but
@@ -73,7 +73,7 @@ class Head:
         """How ``--columns`` calls it: ``warp_instructions``."""
         return self.key or self.title.lower().replace(" ", "_").replace("-", "_")
 
-    def asked(self, priority: int) -> Head:
+    def asked(self, priority: int) -> ColumnSpec:
         """The column as one that somebody asked for: it stays although all its rows are equal."""
         return replace(self, priority=priority, hide=(), wanted=True)
 
@@ -95,20 +95,20 @@ def status_word(result: Result) -> str:
 _WITH_VALUES = (Status.OK, Status.DIFFERS, Status.UNCHECKED)
 
 
-def draw(heads: tuple[Head, ...], rows: tuple[Row, ...]) -> list[Column]:
+def draw(specs: tuple[ColumnSpec, ...], rows: tuple[Row, ...]) -> list[Column]:
     """The columns with their texts; those without any content at all are left out."""
     columns = []
-    for head in heads:
-        cells = tuple(head.text(row) for row in rows)
+    for spec in specs:
+        cells = tuple(spec.text(row) for row in rows)
         texts = set(cells) - {units.NOTHING}
-        if texts <= set(head.omit) and head.priority < ALWAYS:
+        if texts <= set(spec.omit) and spec.priority < ALWAYS:
             continue
         alive = [cell for cell, row in zip(cells, rows, strict=True) if row.result.status in _WITH_VALUES]
-        equal = len(alive) > 1 and len(set(alive)) == 1 and len(texts) == 1 and not head.wanted
-        silent = (equal or texts <= set(head.hide)) and head.priority < ALWAYS
-        priority = 0 if silent else head.priority
+        equal = len(alive) > 1 and len(set(alive)) == 1 and len(texts) == 1 and not spec.wanted
+        silent = (equal or texts <= set(spec.hide)) and spec.priority < ALWAYS
+        priority = 0 if silent else spec.priority
         columns.append(
-            Column(head.short, cells, priority, head.right, head.shrink_to, "".join(texts) if silent else "")
+            Column(spec.short, cells, priority, spec.right, spec.shrink_to, "".join(texts) if silent else "")
         )
     return columns
 
@@ -188,18 +188,20 @@ def _device(row: Row) -> str:
     return row.result.timing.device if row.result.timing is not None else units.NOTHING
 
 
-VARIANT = Head("variant", "variant", ALWAYS, lambda row: row.result.variant, right=False, shrink_to=12)
-STATUS = Head("status", "status", ALWAYS, lambda row: status_word(row.result), right=False, shrink_to=7)
-REGISTERS = Head("registers", "regs", 80, value_text("registers"))
-SPILLS = Head("spill bytes", "spill", 40, value_text("spill_bytes"), hide=("0",))
-STACK = Head("local bytes per thread", "local\nbytes", 42, value_text("stack_bytes"), omit=("0",), key="stack_bytes")
-SHARED = Head("shared bytes", "smem", 45, value_text("shared_bytes"), hide=("0",))
-OCCUPANCY = Head("occupancy", "occupancy", 60, _occupancy)
+VARIANT = ColumnSpec("variant", "variant", ALWAYS, lambda row: row.result.variant, right=False, shrink_to=12)
+STATUS = ColumnSpec("status", "status", ALWAYS, lambda row: status_word(row.result), right=False, shrink_to=7)
+REGISTERS = ColumnSpec("registers", "regs", 80, value_text("registers"))
+SPILLS = ColumnSpec("spill bytes", "spill", 40, value_text("spill_bytes"), hide=("0",))
+STACK = ColumnSpec(
+    "local bytes per thread", "local\nbytes", 42, value_text("stack_bytes"), omit=("0",), key="stack_bytes"
+)
+SHARED = ColumnSpec("shared bytes", "smem", 45, value_text("shared_bytes"), hide=("0",))
+OCCUPANCY = ColumnSpec("occupancy", "occupancy", 60, _occupancy)
 #: Where a run used several GPUs: on which one a row was timed.
-DEVICE = Head("device", "device", 88, _device, right=False)
-MAX_ABS = Head("max |diff|", "max\n|diff|", 70, value_text("max_abs"), key="max_abs")
+DEVICE = ColumnSpec("device", "device", 88, _device, right=False)
+MAX_ABS = ColumnSpec("max |diff|", "max\n|diff|", 70, value_text("max_abs"), key="max_abs")
 
-TIMED: tuple[Head, ...] = (
+TIMED: tuple[ColumnSpec, ...] = (
     VARIANT,
     STATUS,
     REGISTERS,
@@ -207,13 +209,13 @@ TIMED: tuple[Head, ...] = (
     STACK,
     SHARED,
     OCCUPANCY,
-    Head("time", "time", 99, _time),
-    Head("interval", "±", 30, _interval),
-    Head("GFLOP/s", "GFLOP/s", 85, value_text("gflops"), key="gflops"),
-    Head("GB/s", "GB/s", 75, value_text("gbps"), key="gbps"),
-    Head("against baseline", "vs base", 90, _against_baseline, key="speedup"),
-    Head("% of peak FLOP/s", "%peak\nflop", 50, _peak("percent_of_peak_flops"), key="percent_of_peak_flops"),
-    Head(
+    ColumnSpec("time", "time", 99, _time),
+    ColumnSpec("interval", "±", 30, _interval),
+    ColumnSpec("GFLOP/s", "GFLOP/s", 85, value_text("gflops"), key="gflops"),
+    ColumnSpec("GB/s", "GB/s", 75, value_text("gbps"), key="gbps"),
+    ColumnSpec("against baseline", "vs base", 90, _against_baseline, key="speedup"),
+    ColumnSpec("% of peak FLOP/s", "%peak\nflop", 50, _peak("percent_of_peak_flops"), key="percent_of_peak_flops"),
+    ColumnSpec(
         "% of peak bytes/s",
         "%peak\nbytes",
         50,
@@ -224,7 +226,7 @@ TIMED: tuple[Head, ...] = (
 )
 
 #: Beside a modelled time every figure that follows from it has its star.
-MODELLED: tuple[Head, ...] = (
+MODELLED: tuple[ColumnSpec, ...] = (
     VARIANT,
     STATUS,
     REGISTERS,
@@ -232,19 +234,21 @@ MODELLED: tuple[Head, ...] = (
     STACK,
     SHARED,
     OCCUPANCY,
-    Head("time modelled", "time*", 99, _modelled("time_us", "us")),
-    Head("interval modelled", "±*", 92, _modelled_interval),
-    Head("GFLOP/s modelled", "GFLOP/s*", 85, _modelled("gflops", "GFLOP/s"), key="gflops_modelled"),
-    Head("GB/s modelled", "GB/s*", 75, _modelled("gbps", "GB/s"), key="gbps_modelled"),
-    Head("against baseline modelled", "vs base*", 90, _modelled_ratio, key="speedup_modelled"),
-    Head("% of peak FLOP/s modelled", "%peak*\nflop", 50, _peak("percent_of_peak_flops"), key="peak_flops_modelled"),
-    Head(
+    ColumnSpec("time modelled", "time*", 99, _modelled("time_us", "us")),
+    ColumnSpec("interval modelled", "±*", 92, _modelled_interval),
+    ColumnSpec("GFLOP/s modelled", "GFLOP/s*", 85, _modelled("gflops", "GFLOP/s"), key="gflops_modelled"),
+    ColumnSpec("GB/s modelled", "GB/s*", 75, _modelled("gbps", "GB/s"), key="gbps_modelled"),
+    ColumnSpec("against baseline modelled", "vs base*", 90, _modelled_ratio, key="speedup_modelled"),
+    ColumnSpec(
+        "% of peak FLOP/s modelled", "%peak*\nflop", 50, _peak("percent_of_peak_flops"), key="peak_flops_modelled"
+    ),
+    ColumnSpec(
         "% of peak bytes/s modelled", "%peak*\nbytes", 50, _peak("percent_of_peak_bandwidth"), key="peak_bytes_modelled"
     ),
     MAX_ABS,
 )
 
-COUNTED: tuple[Head, ...] = (
+COUNTED: tuple[ColumnSpec, ...] = (
     VARIANT,
     STATUS,
     REGISTERS,
@@ -252,34 +256,34 @@ COUNTED: tuple[Head, ...] = (
     STACK,
     SHARED,
     OCCUPANCY,
-    Head("warp instructions", "warp\ninstr.", 90, value_text("warp_instructions", "short_count")),
-    Head("FFMA share", "FFMA", 75, value_text("ffma_share"), hide=("0%",)),
-    Head("load sectors per request", "ld\nsect", 86, value_text("load_sectors_per_request")),
-    Head("store sectors per request", "st\nsect", 84, value_text("store_sectors_per_request")),
-    Head("shared load ways", "ld\nways", 83, value_text("shared_load_ways")),
-    Head("shared store ways", "st\nways", 82, value_text("shared_store_ways")),
-    Head("local sectors", "local\nsectors", 72, value_text("local_sectors", "short_count"), omit=("0",)),
-    Head("lane efficiency", "lanes\nactive", 78, value_text("lane_efficiency")),
-    Head("lane efficiency pred on", "pred\non", 77, value_text("lane_efficiency_pred_on")),
+    ColumnSpec("warp instructions", "warp\ninstr.", 90, value_text("warp_instructions", "short_count")),
+    ColumnSpec("FFMA share", "FFMA", 75, value_text("ffma_share"), hide=("0%",)),
+    ColumnSpec("load sectors per request", "ld\nsect", 86, value_text("load_sectors_per_request")),
+    ColumnSpec("store sectors per request", "st\nsect", 84, value_text("store_sectors_per_request")),
+    ColumnSpec("shared load ways", "ld\nways", 83, value_text("shared_load_ways")),
+    ColumnSpec("shared store ways", "st\nways", 82, value_text("shared_store_ways")),
+    ColumnSpec("local sectors", "local\nsectors", 72, value_text("local_sectors", "short_count"), omit=("0",)),
+    ColumnSpec("lane efficiency", "lanes\nactive", 78, value_text("lane_efficiency")),
+    ColumnSpec("lane efficiency pred on", "pred\non", 77, value_text("lane_efficiency_pred_on")),
     MAX_ABS,
-    Head("blocks run", "blocks run", 55, _blocks, hide=("all",)),
+    ColumnSpec("blocks run", "blocks run", 55, _blocks, hide=("all",)),
 )
 
 #: The counters' own columns, below times in importance.
-COUNTED_BESIDE_TIMES: tuple[Head, ...] = tuple(
-    replace(head, priority=head.priority - 45) for head in COUNTED if head not in TIMED
+COUNTED_BESIDE_TIMES: tuple[ColumnSpec, ...] = tuple(
+    replace(spec, priority=spec.priority - 45) for spec in COUNTED if spec not in TIMED
 )
 
-SASS: tuple[Head, ...] = (
-    Head("longest FFMA run", "FFMA\nrun", 95, value_text("ffma_longest_run"), key="ffma_longest_run"),
-    Head("FFMA share hot loop", "FFMA in\nhot loop", 95, value_text("ffma_share_hot_loop")),
-    Head("shared loads per FFMA", "LDS\n/FFMA", 95, value_text("shared_loads_per_ffma")),
-    Head("predicated share", "pred-\nicated", 94, value_text("predicated_share")),
+SASS: tuple[ColumnSpec, ...] = (
+    ColumnSpec("longest FFMA run", "FFMA\nrun", 95, value_text("ffma_longest_run"), key="ffma_longest_run"),
+    ColumnSpec("FFMA share hot loop", "FFMA in\nhot loop", 95, value_text("ffma_share_hot_loop")),
+    ColumnSpec("shared loads per FFMA", "LDS\n/FFMA", 95, value_text("shared_loads_per_ffma")),
+    ColumnSpec("predicated share", "pred-\nicated", 94, value_text("predicated_share")),
 )
 
 #: No table has these by itself.
-ON_REQUEST: tuple[Head, ...] = (
-    Head(
+ON_REQUEST: tuple[ColumnSpec, ...] = (
+    ColumnSpec(
         "time over baseline",
         "time\n/base",
         90,
@@ -289,4 +293,4 @@ ON_REQUEST: tuple[Head, ...] = (
     ),
 )
 
-BUILT: tuple[Head, ...] = (VARIANT, STATUS, REGISTERS, SPILLS, STACK, SHARED, OCCUPANCY)
+BUILT: tuple[ColumnSpec, ...] = (VARIANT, STATUS, REGISTERS, SPILLS, STACK, SHARED, OCCUPANCY)

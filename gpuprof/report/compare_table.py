@@ -23,8 +23,8 @@ VERDICT_STYLES = {"faster": "green", "slower": "red", "unclear": "yellow"}
 
 
 @dataclass(frozen=True)
-class CompareHead:
-    """A column of the comparison, as ``columns.Head`` is one of the run table."""
+class CompareSpec:
+    """A column of the comparison, as ``columns.ColumnSpec`` is one of the run table."""
 
     title: str
     short: str
@@ -75,35 +75,35 @@ def _counters(variant: VariantComparison) -> str:
     return "all equal" if same == len(both) else f"{len(both) - same} of {len(both)} differ"
 
 
-HEADS: tuple[CompareHead, ...] = (
-    CompareHead("variant", "variant", ALWAYS, lambda variant: variant.variant, right=False, shrink_to=12),
-    CompareHead("status", "status", 90, _status, right=False, shrink_to=7),
-    CompareHead("time", "time", 95, _value("time_us")),
-    CompareHead("time ratio", "ratio", 99, _ratio),
-    CompareHead("interval", "95% interval", 94, _interval),
-    CompareHead(
+SPECS: tuple[CompareSpec, ...] = (
+    CompareSpec("variant", "variant", ALWAYS, lambda variant: variant.variant, right=False, shrink_to=12),
+    CompareSpec("status", "status", 90, _status, right=False, shrink_to=7),
+    CompareSpec("time", "time", 95, _value("time_us")),
+    CompareSpec("time ratio", "ratio", 99, _ratio),
+    CompareSpec("interval", "95% interval", 94, _interval),
+    CompareSpec(
         "verdict",
         "verdict",
         98,
         lambda variant: units.NOTHING if variant.verdict == "not timed" else variant.verdict,
         right=False,
     ),
-    CompareHead("code", "code", 92, lambda variant: variant.code, right=False),
-    CompareHead("registers", "regs", 85, _value("registers")),
-    CompareHead("spill bytes", "spill", 60, _value("spill_bytes")),
-    CompareHead("shared bytes", "smem", 50, _value("shared_bytes")),
-    CompareHead("occupancy", "occ.", 65, _value("occupancy")),
-    CompareHead("warp instructions", "warp instr.", 80, _value("warp_instructions", "short_count")),
-    CompareHead("load sectors per request", "ld sect", 63, _value("load_sectors_per_request")),
-    CompareHead("store sectors per request", "st sect", 62, _value("store_sectors_per_request")),
-    CompareHead("shared load ways", "ld ways", 61, _value("shared_load_ways")),
-    CompareHead("shared store ways", "st ways", 61, _value("shared_store_ways")),
-    CompareHead("counters", "counters", 75, _counters),
+    CompareSpec("code", "code", 92, lambda variant: variant.code, right=False),
+    CompareSpec("registers", "regs", 85, _value("registers")),
+    CompareSpec("spill bytes", "spill", 60, _value("spill_bytes")),
+    CompareSpec("shared bytes", "smem", 50, _value("shared_bytes")),
+    CompareSpec("occupancy", "occ.", 65, _value("occupancy")),
+    CompareSpec("warp instructions", "warp instr.", 80, _value("warp_instructions", "short_count")),
+    CompareSpec("load sectors per request", "ld sect", 63, _value("load_sectors_per_request")),
+    CompareSpec("store sectors per request", "st sect", 62, _value("store_sectors_per_request")),
+    CompareSpec("shared load ways", "ld ways", 61, _value("shared_load_ways")),
+    CompareSpec("shared store ways", "st ways", 61, _value("shared_store_ways")),
+    CompareSpec("counters", "counters", 75, _counters),
 )
 
 
-def chosen_heads(names: Sequence[str]) -> tuple[CompareHead, ...]:
-    """``HEADS`` as ``--columns`` changes them: ``NAME`` for just these, ``+NAME`` and ``-NAME`` for more and fewer.
+def chosen_specs(names: Sequence[str]) -> tuple[CompareSpec, ...]:
+    """``SPECS`` as ``--columns`` changes them: ``NAME`` for just these, ``+NAME`` and ``-NAME`` for more and fewer.
 
     Raises:
         UsageError: a name that no column and no value has.
@@ -111,26 +111,26 @@ def chosen_heads(names: Sequence[str]) -> tuple[CompareHead, ...]:
     from gpuprof.errors import UsageError
     from gpuprof.results.derived import TABLE, no_value
 
-    by_name = {head.title.replace(" ", "_").replace("-", "_"): head for head in HEADS}
-    values = {entry.name: CompareHead(entry.name, entry.name, 97, _value(entry.name)) for entry in TABLE}
-    heads = list(HEADS) if all(name[0] in "+-" for name in names) else [HEADS[0]]
+    by_name = {spec.title.replace(" ", "_").replace("-", "_"): spec for spec in SPECS}
+    values = {entry.name: CompareSpec(entry.name, entry.name, 97, _value(entry.name)) for entry in TABLE}
+    specs = list(SPECS) if all(name[0] in "+-" for name in names) else [SPECS[0]]
     for name in names:
-        head = by_name.get(name.lstrip("+-")) or values.get(name.lstrip("+-"))
-        if head is None:
+        spec = by_name.get(name.lstrip("+-")) or values.get(name.lstrip("+-"))
+        if spec is None:
             raise UsageError(f"--columns {name}: {no_value(name.lstrip('+-'), sorted({*by_name, *values}))}")
-        heads = [one for one in heads if one is not head or head is HEADS[0]]
-        if not name.startswith("-") and head is not HEADS[0]:
-            heads.append(head)
-    return tuple(heads)
+        specs = [other for other in specs if other is not spec or spec is SPECS[0]]
+        if not name.startswith("-") and spec is not SPECS[0]:
+            specs.append(spec)
+    return tuple(specs)
 
 
 def compare_columns(comparison: Comparison, names: Sequence[str] = ()) -> list[Column]:
     """The columns that have anything to say, of those that ``names`` (``--columns``) chooses."""
     columns = []
-    for head in chosen_heads(names):
-        cells = tuple(head.text(variant) for variant in comparison.variants)
-        if head.priority >= ALWAYS or any(cell != units.NOTHING for cell in cells):
-            columns.append(Column(head.short, cells, head.priority, head.right, head.shrink_to))
+    for spec in chosen_specs(names):
+        cells = tuple(spec.text(variant) for variant in comparison.variants)
+        if spec.priority >= ALWAYS or any(cell != units.NOTHING for cell in cells):
+            columns.append(Column(spec.short, cells, spec.priority, spec.right, spec.shrink_to))
     return columns
 
 

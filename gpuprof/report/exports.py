@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from gpuprof.report.columns import draw, rows_of
-from gpuprof.report.run_table import below, heads_for
+from gpuprof.report.run_table import below, specs_for
 from gpuprof.report.sentences import head_lines
 from gpuprof.results.derived import TABLE, counters_of
 from gpuprof.results.history import PastResult
@@ -90,7 +90,7 @@ def write_csv(table: Iterable[Sequence[object]]) -> str:
 
 def run_markdown(run: Run) -> str:
     """A heading, where the numbers come from, the table, and what went wrong."""
-    columns = draw(heads_for(run), rows_of(run.results))
+    columns = draw(specs_for(run), rows_of(run.results))
     head = [column.head.replace("\n", " ") for column in columns]
     body = [[column.cells[n] for column in columns] for n in range(len(run.results))]
     lines = [f"### {escape_markdown(run.experiment)}", ""]

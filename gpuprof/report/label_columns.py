@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from gpuprof.report.columns import VARIANT, Head, Row
+from gpuprof.report.columns import VARIANT, ColumnSpec, Row
 from gpuprof.report.layout import ALWAYS, FOLD_SHARE
 from gpuprof.results.model import Result
 
 #: A head with a longer name is broken at its underscores.
 HEAD_WIDTH = 8
-FAMILY = Head("variant", "variant", ALWAYS, lambda row: row.result.family, right=False, shrink_to=12)
+FAMILY = ColumnSpec("variant", "variant", ALWAYS, lambda row: row.result.family, right=False, shrink_to=12)
 
 
-def label_heads(results: Sequence[Result], width: int) -> tuple[Head, ...]:
+def label_specs(results: Sequence[Result], width: int) -> tuple[ColumnSpec, ...]:
     """The columns that name each row in a table of that width."""
     longest = max((len(result.variant) for result in results), default=0)
     values = {result.variant: values_of(result.variant) for result in results}
@@ -21,14 +21,14 @@ def label_heads(results: Sequence[Result], width: int) -> tuple[Head, ...]:
     if longest <= FOLD_SHARE * width or len(known) < len(values):
         return (VARIANT,)
     families = {result.family for result in results}
-    heads = [FAMILY] if len(families) > 1 else []
-    taken = max(map(len, families)) if heads else 0
+    specs = [FAMILY] if len(families) > 1 else []
+    taken = max(map(len, families)) if specs else 0
     for name in dict.fromkeys(name for found in known for name in found):
         widest = max(len(found.get(name, "")) for found in known)
         short = broken(name, max(widest, HEAD_WIDTH))
         taken += 1 + max(widest, *(len(line) for line in short.split("\n")))
-        heads.append(Head(name, short, ALWAYS, _value(values, name)))
-    return tuple(heads) if heads and taken <= FOLD_SHARE * width else (VARIANT,)
+        specs.append(ColumnSpec(name, short, ALWAYS, _value(values, name)))
+    return tuple(specs) if specs and taken <= FOLD_SHARE * width else (VARIANT,)
 
 
 def values_of(label: str) -> dict[str, str] | None:

@@ -36,7 +36,7 @@ def _stall(values: Values) -> str:
     return next((STALL_REASONS[reason] for reason, _ in top_stalls(values)), units.NOTHING)
 
 
-#: Head, cell, priority; in ncu's order: Speed Of Light, throughput, occupancy, scheduler, warp state.
+#: ColumnSpec, cell, priority; in ncu's order: Speed Of Light, throughput, occupancy, scheduler, warp state.
 _HEADS: Sequence[tuple[str, Callable[[Values], str], int]] = (
     ("compute", _rate(m.COMPUTE_PERCENT), ALWAYS),
     ("memory", _rate(m.MEMORY_PERCENT), ALWAYS),

@@ -18,14 +18,14 @@ from gpuprof.report.columns import (
     STATUS_STYLES,
     TIMED,
     VARIANT,
-    Head,
+    ColumnSpec,
     draw,
     rows_of,
     status_word,
 )
 from gpuprof.report.conclusion import conclusion_lines
 from gpuprof.report.grouping import grouped
-from gpuprof.report.label_columns import label_heads
+from gpuprof.report.label_columns import label_specs
 from gpuprof.report.ncu_table import ncu_columns
 from gpuprof.report.printed import printed_lines
 from gpuprof.report.sentences import coverage_lines, describe_difference, head_lines
@@ -46,7 +46,7 @@ SHOWN_FASTEST = 3
 SHOWN_FAILURES = 10
 
 
-ALL_HEADS = (*TIMED, *(head for head in MODELLED if head not in TIMED), *COUNTED, *SASS, *ON_REQUEST, DEVICE)
+ALL_SPECS = (*TIMED, *(spec for spec in MODELLED if spec not in TIMED), *COUNTED, *SASS, *ON_REQUEST, DEVICE)
 
 
 def render_run(
@@ -64,11 +64,11 @@ def render_run(
     if run.results:
         console.print()
         bold = [n for n, result in enumerate(run.results) if is_baseline(run, result)]
-        named = label_heads(run.results, console.width)
+        named = label_specs(run.results, console.width)
         if VARIANT not in named and len({result.family for result in run.results}) == 1:
             console.print(Text(f"variants of {run.results[0].family}", style="dim"))
-        heads = heads_for(run, sass=sass, columns=columns)
-        drawn = draw((*named, *heads[1:]), rows_of(run.results))
+        specs = specs_for(run, sass=sass, columns=columns)
+        drawn = draw((*named, *specs[1:]), rows_of(run.results))
         print_columns(drawn, console, {"status": STATUS_STYLES}, bold)
     rates = ncu_columns(run)
     if rates:
@@ -80,28 +80,28 @@ def render_run(
         console.print(Text(line, style=style))
 
 
-def heads_for(run: Run, *, sass: bool = False, columns: Sequence[str] = ()) -> tuple[Head, ...]:
+def specs_for(run: Run, *, sass: bool = False, columns: Sequence[str] = ()) -> tuple[ColumnSpec, ...]:
     """The columns for what this run has (times, counters, both, or builds only), as the YAML and ``columns`` choose.
 
     The row's name comes first. Raises UsageError for a name in ``columns`` that no column has.
     """
     rows = rows_of(run.results)
-    heads = choose(_usual(run, sass=sass), ALL_HEADS, run.columns, rows, strict=False)
-    return choose(heads, ALL_HEADS, columns, rows)
+    specs = choose(_usual(run, sass=sass), ALL_SPECS, run.columns, rows, strict=False)
+    return choose(specs, ALL_SPECS, columns, rows)
 
 
-def _usual(run: Run, *, sass: bool) -> tuple[Head, ...]:
+def _usual(run: Run, *, sass: bool) -> tuple[ColumnSpec, ...]:
     timed = any(result.timing is not None for result in run.results)
     counted = any(result.counters is not None or result.ncu is not None for result in run.results)
     if timed:
-        heads = (*TIMED, *COUNTED_BESIDE_TIMES) if counted else TIMED
+        specs = (*TIMED, *COUNTED_BESIDE_TIMES) if counted else TIMED
         if len({result.timing.device for result in run.results if result.timing is not None}) > 1:
-            heads = (*heads[:2], DEVICE, *heads[2:])
+            specs = (*specs[:2], DEVICE, *specs[2:])
     elif run.environment.modelled_gpu is not None:
-        heads = (*MODELLED, *COUNTED_BESIDE_TIMES)
+        specs = (*MODELLED, *COUNTED_BESIDE_TIMES)
     else:
-        heads = COUNTED if counted else BUILT
-    return (*heads, *SASS) if sass else heads
+        specs = COUNTED if counted else BUILT
+    return (*specs, *SASS) if sass else specs
 
 
 def below(run: Run) -> Iterator[tuple[str, str]]:

@@ -118,8 +118,8 @@ def _finding_json(finding: Finding) -> dict[str, Any]:
             "address": example.address,
             "element": example.element,
             "threads": [
-                {"block": list(each.block), "warp": each.warp, "lane": each.lane, "value": each.value}
-                for each in example.threads
+                {"block": list(thread.block), "warp": thread.warp, "lane": thread.lane, "value": thread.value}
+                for thread in example.threads
             ],
         },
     }
@@ -131,7 +131,7 @@ def _site_json(site: Site) -> dict[str, Any]:
         "verb": site.verb,
         "instruction": site.instruction,
         "address": site.address,
-        "source": [{"file": each.file, "line": each.line} for each in chain],
+        "source": [{"file": place.file, "line": place.line} for place in chain],
     }
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from gpuprof.report import units
-from gpuprof.report.columns import COUNTED, MAX_ABS, STATUS, VARIANT, Head, Row, draw, rows_of
+from gpuprof.report.columns import COUNTED, MAX_ABS, STATUS, VARIANT, ColumnSpec, Row, draw, rows_of
 from gpuprof.report.grouping import grouped
 from gpuprof.report.layout import ALWAYS, Column
 from gpuprof.report.tables import print_columns
@@ -50,17 +50,17 @@ def render_steps(run: Run, console: Console) -> None:
 
 def step_columns(result: Result) -> list[Column]:
     """The steps of a variant, a row each."""
-    return draw(_heads(result.steps), rows_of(tuple(as_result(result, step) for step in result.steps)))
+    return draw(_specs(result.steps), rows_of(tuple(as_result(result, step) for step in result.steps)))
 
 
-def _heads(steps: tuple[StepFacts, ...]) -> tuple[Head, ...]:
+def _specs(steps: tuple[StepFacts, ...]) -> tuple[ColumnSpec, ...]:
     kinds = {step.name: _kind(step) for step in steps}
-    shown = [head for head in COUNTED if head not in (VARIANT, STATUS, MAX_ABS)]
+    shown = [spec for spec in COUNTED if spec not in (VARIANT, STATUS, MAX_ABS)]
     return (
-        Head("step", "step", ALWAYS, lambda row: row.result.variant, right=False, shrink_to=12),
-        Head("kind", "kind", 50, lambda row: kinds[row.result.variant], right=False, hide=("kernel",)),
-        Head("grid", "grid", 70, lambda row: _extents(row, "grid")),
-        Head("block", "block", 70, lambda row: _extents(row, "block")),
+        ColumnSpec("step", "step", ALWAYS, lambda row: row.result.variant, right=False, shrink_to=12),
+        ColumnSpec("kind", "kind", 50, lambda row: kinds[row.result.variant], right=False, hide=("kernel",)),
+        ColumnSpec("grid", "grid", 70, lambda row: _extents(row, "grid")),
+        ColumnSpec("block", "block", 70, lambda row: _extents(row, "block")),
         *shown,
     )
 

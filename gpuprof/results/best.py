@@ -12,15 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from gpuprof.isa import ncu_metrics as m
-from gpuprof.results.derived import counters_of, global_sectors
+from gpuprof.results.derived import sm_cycles
 from gpuprof.results.lookup import is_baseline
-from gpuprof.results.model import Counters, Result, Run, Status
+from gpuprof.results.model import Result, Run, Status
 
-SCHEDULERS = 4
 #: The basis of a modelled time, and the relative difference of two below which the model does not order them.
 MODELLED, MODELLED_TIE = "modelled time", 0.02
-SECTORS_PER_CYCLE = 4
 
 #: What the busiest part does -> the word for it.
 UNITS: Mapping[str, str] = {"issue": "issue cycles", "shared": "shared-memory cycles", "sectors": "L1 sector cycles"}
@@ -61,7 +58,7 @@ def best_of(run: Run) -> Best | None:
     modelled = [(float(result.modelled["time_us"]), result) for result in right if "time_us" in result.modelled]
     if modelled:
         return _by_modelled_time(modelled) if len(modelled) > 1 else None
-    costs = [(cost, result) for result in right if (cost := cycles(result)) is not None]
+    costs = [(cost, result) for result in right if (cost := sm_cycles(result)) is not None]
     if len(costs) < 2:
         return None
     costs.sort(key=lambda pair: max(pair[0].values()))
@@ -83,22 +80,3 @@ def _by_modelled_time(modelled: list[tuple[float, Result]]) -> Best:
     """The model's order; clear where the times differ by more than its errors within a sweep usually do."""
     (first, result), (second, runner_up) = sorted(modelled, key=lambda pair: pair[0])[:2]
     return Best(result, MODELLED, first, runner_up, second, second > first * (1 + MODELLED_TIE))
-
-
-def cycles(result: Result) -> dict[str, float] | None:
-    """Least cycles of each part of an SM, summed over SMs, by the keys of ``UNITS``; None where nothing was counted."""
-    counters = counters_of(result)
-    if counters is None or m.INSTRUCTIONS not in counters.values:
-        return None
-    return {
-        "issue": counters.values[m.INSTRUCTIONS] / SCHEDULERS,
-        "shared": _wavefronts(counters),
-        "sectors": (global_sectors(counters) or 0.0) / SECTORS_PER_CYCLE,
-    }
-
-
-def _wavefronts(counters: Counters) -> float:
-    for name in (m.SHARED_WAVEFRONTS, m.SHARED_WAVEFRONTS_ALL):
-        if name in counters.values:
-            return float(counters.values[name])
-    return 0.0

@@ -242,6 +242,36 @@ _STORE_REQUESTS = _value(m.requests("st"), m.sass_requests("st"))
 _LOCAL = _sum(_value(m.sectors(op, "local"), m.sass_sectors(op, "local")) for op in ("ld", "st"))
 _IDEAL_SECTORS = _value(m.GLOBAL_SECTORS_IDEAL)
 
+#: What an SM does in a cycle at most: warp instructions (one for each scheduler), and global sectors (128 bytes).
+SCHEDULERS = 4
+SECTORS_PER_CYCLE = 4
+
+
+def sm_cycles(result: Result) -> dict[str, float] | None:
+    """Least cycles of each part of an SM, summed over SMs: ``issue``, ``shared``, ``sectors`` (see ``best``).
+
+    None where nothing was counted.
+    """
+    counters = counters_of(result)
+    return None if counters is None else _cycles(counters)
+
+
+def _cycles(counters: Counters) -> dict[str, float] | None:
+    if m.INSTRUCTIONS not in counters.values:
+        return None
+    names = (m.SHARED_WAVEFRONTS, m.SHARED_WAVEFRONTS_ALL)
+    return {
+        "issue": counters.values[m.INSTRUCTIONS] / SCHEDULERS,
+        "shared": next((float(counters.values[name]) for name in names if name in counters.values), 0.0),
+        "sectors": (global_sectors(counters) or 0.0) / SECTORS_PER_CYCLE,
+    }
+
+
+def _busiest_cycles(counters: Counters) -> float | None:
+    cycles = _cycles(counters)
+    return None if cycles is None else max(cycles.values())
+
+
 TABLE: tuple[Derived, ...] = (
     Derived("time_us", "us", "measured", "median kernel time", _attribute("timing", "median_us")),
     Derived("gflops", "GFLOP/s", "measured", "the YAML's flop over the median time", _attribute("timing", "gflops")),
@@ -329,6 +359,12 @@ TABLE: tuple[Derived, ...] = (
         _quotient(_IDEAL_SECTORS, _value(m.GLOBAL_SECTORS), 100.0),
     ),
     _counted("local_sectors", "count", "32-byte sectors of local memory (spills, arrays)", _LOCAL),
+    _counted(
+        "sm_cycles",
+        "count",
+        "least cycles of the busiest part of an SM (issue, shared memory, L1 sectors), summed over SMs",
+        _busiest_cycles,
+    ),
     _counted("shared_load_ways", "ways", "wavefronts over conflict-free ones, loads", _ways(("ld",))),
     _counted("shared_store_ways", "ways", "wavefronts over conflict-free ones, stores", _ways(("st",))),
     _counted("bank_conflict_ways", "ways", "wavefronts over conflict-free ones, all", _all_ways),

@@ -272,6 +272,27 @@ class ExpectationOutcome:
 
 
 @dataclass(frozen=True)
+class SearchFacts:
+    """How ``gpuprof tune`` came to its rows. Costs are values of ``objective``; smaller is better."""
+
+    strategy: str  #: its name, as ``--strategy`` takes it
+    objective: str  #: an expression of values
+    basis: str  #: ``measured`` or ``counted``
+    points: int  #: valid points of the space
+    trials: int  #: points that were tried
+    seed: int  #: of the strategy's random choices
+    order: tuple[str, ...] = ()  #: labels of the trials, in the order in which they were chosen
+    costs: Mapping[str, float] = field(default_factory=dict)  #: by label; a trial without one failed
+    best: str | None = None  #: the label with the least cost
+    runner_up: str | None = None  #: the label with the next cost
+    comparison: str | None = None  #: best against runner-up, timed in turn: ``faster``, ``same``, ``unclear``
+    speedup: float | None = None  #: runner-up time / best time, median of paired ratios
+    speedup_interval: tuple[float, float] | None = None  #: of the median, 95 %
+    importance: Mapping[str, float] = field(default_factory=dict)  #: of each parameter for the costs, adding up to 1
+    stopped_by: str = ""  #: ``trials``, ``minutes``, ``points`` (all were tried), ``interrupted``
+
+
+@dataclass(frozen=True)
 class Run:
     """A list of results plus the environment: what is stored, shown again and compared."""
 
@@ -288,6 +309,7 @@ class Run:
     expectations: tuple[ExpectationOutcome, ...] = ()  #: each line of ``expect:``
     notes: tuple[str, ...] = ()  #: what concerns the whole run
     columns: tuple[str, ...] = ()  #: the YAML's: which columns its table shows
+    search: SearchFacts | None = None  #: of ``gpuprof tune``
     code: Mapping[str, Listing] = field(default_factory=dict)  #: each kernel once, by ``code_sha256`` of its build
     sources: Mapping[str, str] = field(default_factory=dict)  #: text of the files that ``code`` names, without headers
     identifier: str = ""  #: what the history calls it

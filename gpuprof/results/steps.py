@@ -23,7 +23,7 @@ def described(result: Result) -> Result:
     if not kernels:
         return result
     step, share = dominating(kernels)
-    sass = next((each.sass for each in result.steps if each.sass is not None and same_code(each, step)), None)
+    sass = next((other.sass for other in result.steps if other.sass is not None and same_code(other, step)), None)
     return replace(
         result,
         build=step.build,
@@ -52,7 +52,7 @@ def dominating(kernels: Sequence[StepFacts]) -> tuple[StepFacts, str]:
         whole = float(sum(value for value in known.values()))
         if len(known) == len(kernels) and whole:
             totals: list[Number] = [
-                sum([known[each.name] for each in kernels if same_code(each, step)]) for step in kernels
+                sum([known[kernel.name] for kernel in kernels if same_code(kernel, step)]) for step in kernels
             ]
             most = max(totals)
             group = [step for step, total in zip(kernels, totals, strict=True) if total == most]

@@ -93,7 +93,11 @@ def violations(comparison: Comparison, thresholds: Sequence[Threshold]) -> tuple
 
 def unjudged(comparison: Comparison, thresholds: Sequence[Threshold]) -> tuple[Threshold, ...]:
     """The conditions that no variant has a value for, such as ``slower`` where nothing was timed: they cannot fail."""
-    return tuple(one for one in thresholds if all(_value(each, one) is None for each in comparison.variants))
+    return tuple(
+        threshold
+        for threshold in thresholds
+        if all(_value(variant, threshold) is None for variant in comparison.variants)
+    )
 
 
 def _value(variant: VariantComparison, threshold: Threshold) -> float | None:

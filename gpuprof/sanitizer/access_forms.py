@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     StoreLook = Callable[["Batch", "AccessForm", Array, Bool], None]
 
 READ, WRITE, ATOMIC, COPY = "read", "write", "atomic", "asynchronous write"
+#: The unit of a bulk copy's length.
+BULK_BYTES = 16
 #: Who sees an access or fence in order: nobody, the block, the GPU, all.
 NONE, BLOCK, GPU, SYSTEM = range(4)
 _SCOPES = {"CTA": BLOCK, "SM": BLOCK, "GPU": GPU, "SYS": SYSTEM, "VC": GPU}
@@ -48,6 +50,12 @@ _KINDS: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
+#: Opcodes that change memory.
+#: Accesses that are not looked at: tensor copies, and the factors of warpgroup products.
+UNWATCHED = frozenset(("UTMALDG", "UTMASTG", "HGMMA", "QGMMA", "IGMMA"))
+WRITING = frozenset(name for name, (verb, _) in _KINDS.items() if verb != READ) | {"LDGSTS", "UBLKCP", "STSM"}
+
+
 @dataclass(frozen=True, eq=False)
 class AccessForm:
     """One access of an instruction. ``places`` gives, for the active lanes, (space, byte addresses, mask) parts."""
@@ -61,6 +69,8 @@ class AccessForm:
     scope: int  #: of a strong access or atomic; NONE: weak
     data: Operand | None  #: what a store writes, or the register that a load fills
     lanes: int = 32  #: the number of lanes, from the first, that give addresses (LDSM)
+    once: bool = False  #: each warp's first active lane executes it alone (the uniform datapath)
+    length: Callable[[LaneState], Array] | None = None  #: of a bulk copy: bytes, of which ``width`` are a part
 
     @property
     def swaps(self) -> bool:
@@ -76,9 +86,14 @@ class AccessForm:
         """The 32-bit words that a lane touches; a narrower access touches one."""
         return max(1, self.width // 4)
 
-    def places(self, lanes: LaneState) -> list[tuple[str, Array, Bool]]:
+    def places(self, lanes: Batch) -> list[tuple[str, Array, Bool]]:
         """By space: byte addresses (global ones as offsets into the arena), and which lanes."""
         addresses, mask = self.address(lanes), lanes.mask
+        if self.once:
+            mask = np.logical_and(mask, lanes.live)
+            mask = np.logical_and(mask, np.arange(32) == mask.argmax(axis=2)[:, :, None])
+        if self.length is not None:
+            return self._pieces(lanes, addresses, mask)
         if self.lanes < 32:
             mask = np.logical_and(mask, np.arange(32).reshape(1, 1, 32) < self.lanes)
         if self.spaces == ("global",):
@@ -95,12 +110,24 @@ class AccessForm:
         ]
         return [part for part in parts if part[2].any()]
 
+    def _pieces(self, lanes: LaneState, addresses: Array, mask: Bool) -> list[tuple[str, Array, Bool]]:
+        assert self.length is not None
+        length = np.where(mask, self.length(lanes), 0)
+        return [
+            (self.spaces[0], addresses + start, np.logical_and(mask, length > start))
+            for start in range(0, int(length.max()), self.width)
+        ]
+
 
 def access_forms(decoded: Decoded, index: int) -> tuple[AccessForm, ...]:
     """The accesses of an instruction; none for one that touches no memory that is watched."""
     instruction = decoded.instruction
     if instruction.opcode == "LDGSTS":
         return _copy(decoded, index)
+    if instruction.opcode == "UBLKCP":
+        return _bulk_copy(decoded, index)
+    if instruction.opcode == "SYNCS":
+        return _object_access(decoded, index)
     known = _KINDS.get(instruction.opcode)
     if known is None:
         return ()
@@ -165,6 +192,51 @@ def _copy(decoded: Decoded, index: int) -> tuple[AccessForm, ...]:
     if not conditions and not decoded.has("ZFILL"):
         forms.append(AccessForm(index, instruction, READ, width, ("global",), aligned, NONE, None))
     return tuple(forms)
+
+
+def _bulk_copy(decoded: Decoded, index: int) -> tuple[AccessForm, ...]:
+    memories = [operand for operand in decoded.operands if operand.kind is OperandKind.MEMORY]
+    registers = [memory.uniform or memory.base for memory in memories]
+    if len(registers) != 2 or registers[0] is None:
+        return ()
+    target, amount = registers[0], decoded.operands[-1]
+
+    def address(lanes: LaneState) -> Array:
+        return np.broadcast_to(lanes.u32_next(target, 0), (*lanes.mask.shape[:2], 1)).astype(np.int64)
+
+    def length(lanes: LaneState) -> Array:
+        return lanes.u32(amount).astype(np.int64) * BULK_BYTES
+
+    instruction = decoded.instruction
+    form = AccessForm(index, instruction, COPY, BULK_BYTES, ("shared",), address, NONE, None, once=True, length=length)
+    return (form,)
+
+
+def bulk_object(decoded: Decoded) -> Callable[[LaneState], Array]:
+    """Per lane: the shared address of the mbarrier that counts a bulk copy's bytes."""
+    memory = next(operand for operand in decoded.operands if operand.kind is OperandKind.MEMORY)
+    register = memory.uniform or memory.base
+    assert register is not None
+    return lambda lanes: lanes.u32_next(register, 1)
+
+
+def _object_access(decoded: Decoded, index: int) -> tuple[AccessForm, ...]:
+    """mbarrier.init is a write; arrivals and tests are atomics of the block."""
+    if decoded.has("EXCH"):
+        verb, once = WRITE, True
+    elif decoded.has("ARRIVE", "PHASECHK"):
+        verb, once = ATOMIC, False
+    else:
+        return ()
+    address = narrow_address(memory_operand(decoded.instruction))
+    scope = BLOCK if verb == ATOMIC else NONE
+    return (AccessForm(index, decoded.instruction, verb, 8, ("shared",), address, scope, None, once=once),)
+
+
+def arrives(instruction: Instruction) -> bool:
+    """Whether threads arrive at an mbarrier by it."""
+    counts = not {"A0TR", "A0T1"} & set(instruction.modifiers)
+    return instruction.opcode in ("SYNCS", "ATOMS") and "ARRIVE" in instruction.modifiers and counts
 
 
 def _remembered(operand: Operand) -> Callable[[LaneState], Array]:

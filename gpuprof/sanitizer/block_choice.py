@@ -55,9 +55,12 @@ def spread_blocks(grid: tuple[int, int, int], room: int) -> Blocks:
     wanted = list(dict.fromkeys(number for number in first if 0 <= number < total))[:room]
     for start in np.linspace(0, total - 2, max(0, room - len(wanted)) // 2 + 1).astype(np.int64).tolist():
         wanted += [start, start + 1]
-    return np.array(sorted(set(wanted[:room])), np.int64)
+    inside = [number for number in dict.fromkeys(wanted) if 0 <= number < total]
+    return np.array(sorted(inside[:room]), np.int64)
 
 
 def talks(program: Program) -> bool:
     """Whether blocks can see what others did: atomics, or strong accesses, on global memory."""
-    return program.uses(_TALKS) or any("STRONG" in each.modifiers for each in program.function.instructions)
+    return program.uses(_TALKS) or any(
+        "STRONG" in instruction.modifiers for instruction in program.function.instructions
+    )

@@ -20,15 +20,8 @@ if TYPE_CHECKING:
     Remote = Mapping[int, Array]
 
 _NOTHING: Remote = {}
-
-
-@dataclass(frozen=True, eq=False)
-class Snapshot:
-    """What one thread knew at a release, and for whom it is meant."""
-
-    block: int
-    knowledge: Remote  #: of its own block and of others
-    scope: int
+#: Columns of a block's clocks behind those of its threads: for copies that mbarrier objects count.
+AGENTS = 64
 
 
 @dataclass(eq=False)
@@ -39,10 +32,11 @@ class BlockClocks:
     threads: int
     known: Array = field(init=False)
     remote: list[Remote] = field(init=False)
-    fences: dict[int, Snapshot] = field(default_factory=dict)  #: thread -> what its last MEMBAR may release
+    #: thread -> by scope what a MEMBAR may release: its own, or one of a thread that it met in a barrier since
+    fences: dict[int, dict[int, Remote]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.known = np.eye(self.threads, dtype=np.int32)
+        self.known = np.eye(self.threads, self.threads + AGENTS, dtype=np.int32)
         self.remote = [_NOTHING] * self.threads
 
     def clock(self, thread: int) -> int:
@@ -58,15 +52,27 @@ class BlockClocks:
             for thread in leaving.tolist():
                 self.remote[thread] = merged((self.remote[thread], remote))
         self.known[arrived, arrived] += 1
+        if self.fences:
+            self._share_fences(arrived, leaving)
+
+    def _share_fences(self, arrived: Array, leaving: Array) -> None:
+        """Fences before a barrier count for who leaves it: all threads fence, then one of them tells other blocks."""
+        held = [fences for thread in arrived.tolist() if (fences := self.fences.get(thread))]
+        scopes = {scope for fences in held for scope in fences}
+        if scopes:
+            shared = {scope: merged(fences.get(scope, _NOTHING) for fences in held) for scope in scopes}
+            self.fences.update(dict.fromkeys(leaving.tolist(), shared))
 
     def fence(self, thread: int, scope: int) -> None:
         """A MEMBAR: a strong write that follows releases what is known now."""
-        self.fences[thread] = self.snapshot(thread, scope)
-        self.known[thread, thread] += 1
+        self.fences[thread] = {**self.fences.get(thread, {}), scope: self.collect(np.array([thread]))}
 
-    def snapshot(self, thread: int, scope: int) -> Snapshot:
-        """What the thread knows."""
-        return Snapshot(self.block, {**self.remote[thread], self.block: self.known[thread].copy()}, scope)
+    def collect(self, threads: Array) -> Remote:
+        """What these threads know, in order to hand it on; what they do next is not of it."""
+        remote = merged(self.remote[thread] for thread in threads.tolist())
+        knowledge = {**remote, self.block: self.known[threads].max(axis=0)}
+        self.known[threads, threads] += 1
+        return knowledge
 
     def learn(self, thread: int, released: Remote) -> None:
         """An acquire of what other threads released."""

@@ -34,6 +34,9 @@ class _Quiet:
     def warp_barrier(self, batch: Batch, lanes: Bool, pc: int) -> None:
         return None
 
+    def phase(self, batch: Batch, addresses: Any, lanes: Bool) -> None:
+        return None
+
 
 class PoisonFlipper(_Quiet):
     """Implements ``emulator.contract.Observer``: one load's poison reads as another number."""

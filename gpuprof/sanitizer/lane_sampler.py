@@ -5,11 +5,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.errors import GpuprofError
 from gpuprof.isa.machine import SECTOR_BYTES
 from gpuprof.isa.memory_access import (
     atomic_wavefronts,
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from gpuprof.emulator.contract import Batch, Bool, Decoded, Step
     from gpuprof.sass.model import Instruction
 
+    Array = NDArray[Any]
     Int64 = NDArray[np.int64]
 
 #: Executions of an instruction that are looked at: patterns that change (a tree of a reduction) do so early.
@@ -36,7 +36,7 @@ LOOKS = 64
 MATRIX_LANES = 8
 
 
-class SamplingEnded(GpuprofError):
+class SamplingEnded(Exception):
     """The time for looking is over; what was seen is kept."""
 
 
@@ -71,6 +71,8 @@ class LaneSampler:
     def barrier(self, batch: Batch, number: int, arrived: Bool, leaving: Bool) -> None: ...
 
     def warp_barrier(self, batch: Batch, lanes: Bool, pc: int) -> None: ...
+
+    def phase(self, batch: Batch, addresses: Array, lanes: Bool) -> None: ...
 
     def bind(self, decoded: Decoded, index: int, step: Step) -> Step:
         forms = access_forms(decoded, index)

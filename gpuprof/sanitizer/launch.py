@@ -16,6 +16,7 @@ from gpuprof.errors import (
     InstructionLimitError,
     MemoryFaultError,
 )
+from gpuprof.sanitizer.access_forms import UNWATCHED
 from gpuprof.sanitizer.block_choice import Choice, choose_blocks
 from gpuprof.sanitizer.findings import Finding, Tool
 from gpuprof.sanitizer.initialisation import LastStore, PoisonFlipper
@@ -105,6 +106,10 @@ class _Checks:
         self._wording = Wording(request.image, request.grid, request.block)
         self._found: list[Finding] = []
         self._notes: list[str] = []
+        unwatched = sorted(opcode for opcode in UNWATCHED if request.image.program.uses(frozenset((opcode,))))
+        if unwatched:
+            kinds = "tensor copies and warpgroup products"
+            self._notes.append(f"accesses of {kinds} are not looked at ({', '.join(unwatched)})")
         self._limit = settings.instruction_limit
         self._choice = Choice(np.zeros(0, np.int64), 0)
         self._warps = -(-request.block[0] * request.block[1] * request.block[2] // 32)
@@ -190,7 +195,7 @@ class _Checks:
         blocks = np.random.default_rng(seed).permutation(self._choice.blocks)
         self._execute(POISON_WORDS[0], order=Order(seed), blocks=blocks)
         for region, words in MemoryState.of(self._request.arena).differences(usual):
-            data = next(data for each, data, _ in usual.parts if each == region)
+            data = next(data for part, data, _ in usual.parts if part == region)
             got = self._request.arena.words[region.start >> 2 : (region.start >> 2) + len(data) // 4][words]
             want = data[: len(data) // 4 * 4].view(np.uint32)[words]
             rounding = region in self._request.floats and bool(

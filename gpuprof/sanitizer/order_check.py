@@ -142,6 +142,10 @@ class UndoLog:
         if self._inner is not None:
             self._inner.warp_barrier(batch, lanes, pc)
 
+    def phase(self, batch: Batch, addresses: Array, lanes: Bool) -> None:
+        if self._inner is not None:
+            self._inner.phase(batch, addresses, lanes)
+
     def bind(self, decoded: Decoded, index: int, step: Step) -> Step:
         if self._inner is not None:
             step = self._inner.bind(decoded, index, step)

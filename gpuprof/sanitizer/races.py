@@ -1,19 +1,21 @@
 """The exact judge: accesses to suspicious words, ordered by happens-before with vector clocks.
 
 Edges are barriers of the block (arrivals before departures), ``__syncwarp`` (a NOP that the cubin marks, or WARPSYNC),
-release and acquire through atomics and strong accesses with a MEMBAR before the write, and the wait of an asynchronous
-copy. Shuffles, votes and reconvergence order nothing. An acquire without a fence of the reader is accepted.
+release and acquire through atomics and strong accesses with a MEMBAR before the write, mbarrier objects, and the wait
+of an asynchronous copy. Shuffles, votes and reconvergence order nothing. An acquire without a fence of the reader is
+accepted. A load of shared memory that a loop repeats is strong: machine code does not mark what is volatile there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpuprof.emulator.memory.global_access import take_source
+from gpuprof.emulator.memory.transaction_barriers import object_addresses, phase_done
 from gpuprof.sanitizer.access_forms import (
     ATOMIC,
     BLOCK,
@@ -24,14 +26,18 @@ from gpuprof.sanitizer.access_forms import (
     AccessForm,
     access_forms,
     access_scope,
+    arrives,
+    bulk_object,
 )
-from gpuprof.sanitizer.clocks import BlockClocks, Snapshot, merged
+from gpuprof.sanitizer.clocks import BlockClocks
+from gpuprof.sanitizer.mbarriers import Mbarriers
+from gpuprof.sanitizer.releases import GLOBAL, Releases
+from gpuprof.sanitizer.spin_loads import is_spin_load
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpuprof.emulator.contract import Batch, Decoded, Step
-    from gpuprof.sanitizer.clocks import Remote
+    from gpuprof.emulator.contract import Batch, Decoded, LaneState, Step
     from gpuprof.sanitizer.suspects import Suspects
 
     Array = NDArray[Any]
@@ -58,6 +64,7 @@ class Touch:
     address: int
     value: int | None = None
     group: int = 0  #: of an asynchronous copy
+    agent: int | None = None  #: the column of the clocks that an mbarrier object counts a copy in
 
 
 @dataclass(eq=False)
@@ -92,7 +99,11 @@ class RaceJudge:
         self._globals = _flags(set((words - self._first_global).tolist())) if len(words) else None
         self._words: dict[tuple[int, int], _Word] = {}
         self._clocks: dict[int, BlockClocks] = {}
-        self._released: dict[int, dict[tuple[int, int], Remote]] = {}
+        self._releases = Releases()
+        self._objects = Mbarriers(self._rows)
+        self._object_words = suspects.objects
+        self._counted: Callable[[LaneState], Array] | None = None  #: of the bulk copy that executes now: its object
+        self._spun: set[tuple[int, int]] = set()  #: (block, address) of shared flags that a loop waits for
         self._copies: dict[tuple[int, int], list[Touch]] = {}
         self._groups: dict[int, Array] = {}
         self._left = MAX_ACCESSES
@@ -102,11 +113,15 @@ class RaceJudge:
         return [
             race
             for race in self.races.values()
-            if not any(
+            if not self._is_flag(race)
+            and not any(
                 one.form.verb == READ and one.form.index in self.tentative and other.form.verb == ATOMIC
                 for one, other in ((race.first, race.second), (race.second, race.first))
             )
         ]
+
+    def _is_flag(self, race: Race) -> bool:
+        return race.space == "shared" and (race.second.block, race.second.address) in self._spun
 
     def begin(self, batch: Batch) -> None:
         for block in batch.block_ids.tolist():
@@ -129,20 +144,68 @@ class RaceJudge:
         if opcode == "DEPBAR" and decoded.has("LE") and len(decoded.operands) > 1:
             newest = int(decoded.operands[1].value or 0)
             return _then(step, lambda batch: self._wait(batch, newest))
+        if opcode == "ARRIVES":
+            return self._copies_arrive(decoded, step)
+        if opcode == "SYNCS" and decoded.has("PHASECHK"):
+            return self._test(decoded, step)
         forms = access_forms(decoded, index)
         if not forms:
             return step
+        return self._observed(forms, step, counted=bulk_object(decoded) if opcode == "UBLKCP" else None)
+
+    def _observed(
+        self, forms: tuple[AccessForm, ...], step: Step, counted: Callable[[LaneState], Array] | None
+    ) -> Step:
+        arriving = arrives(forms[0].instruction)
+        settles = arriving or counted is not None or "A0T1" in forms[0].instruction.modifiers
 
         def execute(batch: Batch) -> None:
+            self._counted = counted
             for form in forms:
                 for space, addresses, mask in form.places(batch):
                     if space == "shared":
+                        if arriving:
+                            self._objects.arrive(batch, addresses, np.logical_and(mask, batch.live))
                         self._touch_shared(batch, form, addresses, mask)
                     elif space == "global":
                         self._touch_global(batch, form, addresses, mask)
             step(batch)
+            if settles:
+                self._objects.settle(batch)
 
         return execute
+
+    def _copies_arrive(self, decoded: Decoded, step: Step) -> Step:
+        """The copies of each lane are writes of the object's agent, in the phase that they count in."""
+        addresses = object_addresses(decoded)
+
+        def execute(batch: Batch) -> None:
+            where = np.broadcast_to(addresses(batch), (batch.block_count, batch.warp_count, 32))
+            for row, clocks in self._rows(batch):
+                for thread in self._threads_of(batch, row):
+                    pending = self._copies.pop((clocks.block, thread), [])
+                    for touch in pending:
+                        place = int(where[row].reshape(-1)[thread])
+                        touch.agent, touch.clock = self._objects.agent(batch, clocks, place)
+            step(batch)
+            self._objects.settle(batch)
+
+        return execute
+
+    def _threads_of(self, batch: Batch, row: int) -> list[int]:
+        return next((threads.tolist() for each, threads in self._active(batch, batch.mask) if each == row), [])
+
+    def _test(self, decoded: Decoded, step: Step) -> Step:
+        addresses, done = object_addresses(decoded), phase_done(decoded)
+
+        def execute(batch: Batch) -> None:
+            self._objects.passed(batch, addresses(batch), np.logical_and(batch.active(), done(batch)))
+            step(batch)
+
+        return execute
+
+    def phase(self, batch: Batch, addresses: Array, lanes: Bool) -> None:
+        self._objects.passed(batch, addresses, lanes)
 
     def barrier(self, batch: Batch, number: int, arrived: Bool, leaving: Bool) -> None:
         shape = (batch.block_count, batch.warp_count, 32)
@@ -215,26 +278,13 @@ class RaceJudge:
                         touch.clock = clock
                 self._copies[block, thread] = [touch for touch in pending if touch.group >= last]
 
-    def _synchronise(self, form: AccessForm, block: int, thread: int, address: int) -> None:
+    def _synchronise(self, form: AccessForm, block: int, thread: int, place: tuple[int, int], scope: int) -> None:
         """A strong access or atomic: acquire what the address hands on, release what was fenced."""
         clocks = self._clock(block)
-        held = self._released.get(address)
-        if held and form.verb != WRITE:
-            for (scope, of), knowledge in list(held.items()):
-                if min(scope, form.scope) > BLOCK or of == block:
-                    clocks.learn(thread, knowledge)
-        if form.verb == READ:
-            return
-        if form.verb == WRITE:
-            held = self._released[address] = {}
-        fence = clocks.fences.get(thread)
-        if fence is not None:
-            self._release(address, fence, min(fence.scope, form.scope))
-
-    def _release(self, address: int, fence: Snapshot, scope: int) -> None:
-        held = self._released.setdefault(address, {})
-        key = (scope, fence.block if scope <= BLOCK else -1)
-        held[key] = merged((held[key], fence.knowledge)) if key in held else fence.knowledge
+        if form.verb != WRITE:
+            self._releases.acquire(clocks, thread, place, scope)
+        if form.verb != READ:
+            self._releases.release(clocks, thread, place, scope, replaces=form.verb == WRITE)
 
     # -- accesses ---------------------------------------------------------------------------------------------------
     def _touch_shared(self, batch: Batch, form: AccessForm, addresses: Array, mask: Bool) -> None:
@@ -245,7 +295,34 @@ class RaceJudge:
             places = np.broadcast_to(addresses[row if addresses.shape[0] > 1 else 0], (batch.warp_count, 32))
             on = np.logical_and(mask, batch.live)
             on = np.broadcast_to(on[row if on.shape[0] > 1 else 0], (batch.warp_count, 32))
+            if form.verb == READ and self._object_words and form.width >= 4:
+                on = self._without_tests(batch, row, places, on)
+            spins = form.verb == READ and is_spin_load(batch.launch.program.instructions, form.index)
+            if form.verb in (ATOMIC, WRITE) or spins:
+                self._hand_on(form, block, places, on, spins=spins)
             self._touch(batch, form, "shared", flags, 0, row, places, on, block)
+
+    def _without_tests(self, batch: Batch, row: int, places: Array, on: Bool) -> Bool:
+        """Before sm_90 a load of an mbarrier object is how its phase is tested, and no access."""
+        objects = on & np.isin(places >> 2, list(self._object_words))
+        if objects.any():
+            shape = (batch.block_count, batch.warp_count, 32)
+            lanes = np.zeros(shape, bool)
+            lanes[row] = objects
+            self._objects.passed(batch, np.broadcast_to(places, shape), lanes)
+        result: Bool = on & ~objects
+        return result
+
+    def _hand_on(self, form: AccessForm, block: int, places: Array, on: Bool, *, spins: bool) -> None:
+        """Flags and locks in shared memory; where nobody fenced and nothing was released, there are none."""
+        clocks = self._clock(block)
+        if not (clocks.fences or self._releases or spins):
+            return
+        for warp, lane in np.argwhere(on).tolist():
+            place = (block, int(places[warp, lane]))
+            if spins:
+                self._spun.add(place)
+            self._synchronise(form, block, warp * 32 + lane, place, BLOCK)
 
     def _touch_global(self, batch: Batch, form: AccessForm, offsets: Array, mask: Bool) -> None:
         strong = form.scope != NONE
@@ -257,7 +334,7 @@ class RaceJudge:
         if strong:
             for row, warp, lane in np.argwhere(on).tolist():
                 address = int(places[row, warp, lane])
-                self._synchronise(form, int(batch.block_ids[row]), warp * 32 + lane, address)
+                self._synchronise(form, int(batch.block_ids[row]), warp * 32 + lane, (GLOBAL, address), form.scope)
         words = (places >> 2) - self._first_global
         reach = form.words
         near = on & (words > -reach) & (words < len(self._globals))
@@ -284,7 +361,7 @@ class RaceJudge:
             hit &= flags[np.where(hit, words, 0)]
             if not hit.any():
                 continue
-            values = _stored(batch, form, step, row) if form.verb == WRITE else None
+            values = _stored(batch, form, step, row) if form.verb == WRITE and form.data is not None else None
             for warp, lane in np.argwhere(hit).tolist():
                 thread = warp * 32 + lane
                 address = int(places[warp, lane])
@@ -300,7 +377,14 @@ class RaceJudge:
                     address=address + 4 * step if form.width >= 4 else address,
                     value=None if values is None else int(values[warp, lane]),
                 )
-                if form.verb == COPY:
+                if self._counted is not None:
+                    place = int(
+                        np.broadcast_to(self._counted(batch), (batch.block_count, batch.warp_count, 32))[
+                            row, warp, lane
+                        ]
+                    )
+                    touch.agent, touch.clock = self._objects.agent(batch, clocks, place)
+                elif form.verb == COPY:
                     touch.group = int(self._groups_of(block)[thread])
                     self._copies.setdefault((block, thread), []).append(touch)
                 key = (owner, int(words[warp, lane]) + first)
@@ -333,6 +417,8 @@ class RaceJudge:
         word.writes = [*kept[-64:], touch]
 
     def _ordered(self, before: Touch, now: Touch, clocks: BlockClocks) -> bool:
+        if before.agent is not None:
+            return clocks.has_seen(now.thread, before.block, before.agent, before.clock)
         if before.block == now.block and before.thread == now.thread:
             return before.clock != _PENDING
         return clocks.has_seen(now.thread, before.block, before.thread, before.clock)

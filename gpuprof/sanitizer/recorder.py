@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.sanitizer.access_forms import ATOMIC, READ, AccessForm, access_forms, memory_words
+from gpuprof.sanitizer.access_forms import ATOMIC, READ, AccessForm, access_forms, arrives, memory_words
 from gpuprof.sanitizer.global_conflicts import GlobalConflicts
 from gpuprof.sanitizer.shared_conflicts import SharedConflicts
 from gpuprof.sanitizer.suspects import Suspects
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from gpuprof.emulator.contract import Batch, Decoded, Step
     from gpuprof.emulator.memory.arena import Region
 
+    Array = NDArray[Any]
     Bool = NDArray[np.bool_]
 
 #: How a load of fewer bytes gives poison: the same byte or half word, with and without a sign.
@@ -83,6 +84,8 @@ class Recorder:
         return execute
 
     def _accesses(self, forms: tuple[AccessForm, ...], step: Step) -> Step:
+        marks = arrives(forms[0].instruction)
+
         def execute(batch: Batch) -> None:
             log = self._log
             assert log is not None
@@ -90,6 +93,9 @@ class Recorder:
                 for space, addresses, mask in form.places(batch):
                     if space == "shared":
                         log.add(form, addresses, mask)
+                        if marks:
+                            words = np.unique(np.asarray(addresses)) >> 2
+                            self.suspects.objects.update(words.tolist(), (words + 1).tolist())
                     elif space == "global":
                         self._globals.add(batch, form, addresses, mask, self._epochs)
             step(batch)
@@ -155,3 +161,6 @@ class Recorder:
     def warp_barrier(self, batch: Batch, lanes: Bool, pc: int) -> None:
         if self.masks is not None:
             self.masks.meet(batch, lanes, pc)
+
+    def phase(self, batch: Batch, addresses: Array, lanes: Bool) -> None:
+        return None

@@ -27,6 +27,7 @@ class Suspects:
 
     shared: dict[int, set[int]] = field(default_factory=dict)  #: block -> words
     globals: set[int] = field(default_factory=set)
+    objects: set[int] = field(default_factory=set)  #: words of shared memory that are of mbarrier objects
     _kept: dict[tuple[object, ...], set[tuple[int, int]]] = field(default_factory=dict)
 
     @property

@@ -58,7 +58,9 @@ def _mask_of_branch(batch: Batch, index: int) -> Operand | None:
 
 def _mask_of_call(instructions: Sequence[Instruction], branch: int) -> Operand | None:
     """sm_75 does not print the mask of a BRA.CONV: the function that is called where it is not taken waits for it."""
-    call = next((each for each in instructions[branch : branch + 6] if each.opcode == "CALL"), None)
+    call = next(
+        (instruction for instruction in instructions[branch : branch + 6] if instruction.opcode == "CALL"), None
+    )
     address = None if call is None else target_address(call)
     for instruction in instructions[address // 16 : address // 16 + 6] if address is not None else ():
         if instruction.opcode == "WARPSYNC" and instruction.operands:

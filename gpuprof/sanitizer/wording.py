@@ -84,7 +84,9 @@ class Wording:
         if location is None:
             return self._finding(name, text, (), 1, None)
         text = text.removesuffix(f": {location}")
-        number = next((n for n, each in enumerate(self._instructions) if each.address == location.address), None)
+        number = next(
+            (n for n, instruction in enumerate(self._instructions) if instruction.address == location.address), None
+        )
         source = None if number is None else self._instructions[number].source
         site = Site("barrier" if "barrier" in name else "access", location.instruction, location.address, source)
         example = None

@@ -100,8 +100,8 @@ def analyse(
         arch=arch,
         graph=graph,
         flow=flow,
-        mix=dict(Counter(one.opcode for one in body).most_common()),
-        kinds=dict(Counter(kind_of(one).value for one in body).most_common()),
+        mix=dict(Counter(instruction.opcode for instruction in body).most_common()),
+        kinds=dict(Counter(kind_of(instruction).value for instruction in body).most_common()),
         loops=loops,
         hot_loop=hot,
         math=math,
@@ -112,5 +112,7 @@ def analyse(
         ),
         library=library,
         live=liveness(graph, flow) if with_live else None,
-        not_understood=tuple(one.address for one in function.instructions if not one.understood),
+        not_understood=tuple(
+            instruction.address for instruction in function.instructions if not instruction.understood
+        ),
     )

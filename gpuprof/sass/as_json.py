@@ -43,7 +43,7 @@ def analysis_data(analysis: Analysis, *, listing: bool = False) -> Json:
     if analysis.live is not None:
         data["live"] = {"peak": analysis.live.peak, "counts": list(analysis.live.counts[: analysis.instructions])}
     if listing:
-        data["listing"] = [_instruction(one) for one in analysis.function.body]
+        data["listing"] = [_instruction(instruction) for instruction in analysis.function.body]
     return data
 
 
@@ -186,5 +186,5 @@ def source_data(source: SourceLine | None) -> Mapping[str, object] | None:
         return None
     data: Json = {"file": source.file, "line": source.line}
     if source.inlined_at:
-        data["inlined_at"] = [{"file": one.file, "line": one.line} for one in source.inlined_at]
+        data["inlined_at"] = [{"file": caller.file, "line": caller.line} for caller in source.inlined_at]
     return data

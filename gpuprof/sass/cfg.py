@@ -351,7 +351,7 @@ def _nested(
     loops = []
     for header in order:
         body, parent = bodies[header], parents[header]
-        children = tuple(number_of[one] for one in order if parents[one] == header)
+        children = tuple(number_of[inner] for inner in order if parents[inner] == header)
         loops.append(
             Loop(
                 number=number_of[header],

@@ -80,7 +80,7 @@ class Replay:
                 if site not in self.once or guarded(code[site]) or len(needed) >= _MAX_INSTRUCTIONS:
                     raise _NotCountedError
                 needed.add(site)
-                waiting.extend((site, one) for one in self.flow.roles[site].reads)
+                waiting.extend((site, read) for read in self.flow.roles[site].reads)
         return needed
 
     def _writers(self, reader: int, register: Register) -> list[int]:
@@ -150,12 +150,12 @@ def _execute(instruction: Instruction, words: dict[Register, int]) -> None:
 def _sources(instruction: Instruction, count: int, words: Mapping[Register, int]) -> list[int]:
     """The data sources after the target. Flags must be PT or UPT without a ``!``, or ``!PT`` at the end: no carry."""
     operands = instruction.operands[1:]
-    if any(one.kind in _FLAGS and not one.is_zero for one in operands):
+    if any(operand.kind in _FLAGS and not operand.is_zero for operand in operands):
         raise _NotCountedError
-    data = [one for one in operands if one.kind not in _FLAGS]
+    data = [operand for operand in operands if operand.kind not in _FLAGS]
     if instruction.operands[0].kind in _FLAGS or len(data) != count:
         raise _NotCountedError
-    return [_word(one, words) for one in data]
+    return [_word(operand, words) for operand in data]
 
 
 def _only(instruction: Instruction, *words: str) -> None:
@@ -176,7 +176,7 @@ def _multiply_add(instruction: Instruction, words: Mapping[Register, int]) -> in
 
 def _move(instruction: Instruction, words: Mapping[Register, int]) -> int:
     _only(instruction)
-    (value,) = [_word(one, words) for one in instruction.operands[1:2]]
+    (value,) = [_word(operand, words) for operand in instruction.operands[1:2]]
     return value
 
 
@@ -204,7 +204,7 @@ def _compare(instruction: Instruction, words: Mapping[Register, int]) -> int:
     relation = next((_RELATIONS[word] for word in instruction.modifiers if word in _RELATIONS), None)
     if relation is None or len(operands) != 5 or operands[0].kind not in _FLAGS or not operands[1].is_zero:
         raise _NotCountedError
-    first, second = (_word(one, words) for one in operands[2:4])
+    first, second = (_word(operand, words) for operand in operands[2:4])
     if "U32" not in instruction.modifiers:
         first, second = signed(first), signed(second)
     holds, also = relation(first, second), _flag(operands[4], words)
@@ -216,7 +216,7 @@ def _predicate_logic(instruction: Instruction, words: Mapping[Register, int]) ->
     operands = instruction.operands
     if len(operands) < 6 or not operands[1].is_zero or operands[5].kind is not OperandKind.IMMEDIATE:
         raise _NotCountedError
-    first, second, third = (_flag(one, words) for one in operands[2:5])
+    first, second, third = (_flag(operand, words) for operand in operands[2:5])
     return int(operands[5].value or 0) >> (first << 2 | second << 1 | third) & 1
 
 

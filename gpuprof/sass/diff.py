@@ -63,7 +63,11 @@ def compare_code(first: Analysis, second: Analysis) -> CodeDifference:
     lines = _align(ours, theirs, (first.arch, second.arch))
     verdict = "different"
     if not any(line.sign != " " for line in lines):
-        verdict = "identical" if [_exact(one) for one in ours] == [_exact(one) for one in theirs] else "registers"
+        verdict = (
+            "identical"
+            if [_exact(instruction) for instruction in ours] == [_exact(instruction) for instruction in theirs]
+            else "registers"
+        )
     return CodeDifference(verdict, tuple(_rows(first, second)), lines, "hot loops" if large else "all")
 
 
@@ -82,7 +86,10 @@ def _exact(instruction: Instruction) -> tuple[str, int]:
 
 def _align(ours: Sequence[Instruction], theirs: Sequence[Instruction], archs: tuple[str, str]) -> tuple[Line, ...]:
     matcher = difflib.SequenceMatcher(
-        None, [shape_of(one, archs[0]) for one in ours], [shape_of(one, archs[1]) for one in theirs], autojunk=False
+        None,
+        [shape_of(instruction, archs[0]) for instruction in ours],
+        [shape_of(instruction, archs[1]) for instruction in theirs],
+        autojunk=False,
     )
     lines: list[Line] = []
     for tag, start, end, other_start, other_end in matcher.get_opcodes():
@@ -90,7 +97,7 @@ def _align(ours: Sequence[Instruction], theirs: Sequence[Instruction], archs: tu
             pairs = zip(ours[start:end], theirs[other_start:other_end], strict=True)
             lines.extend(Line(" ", one, other) for one, other in pairs)
             continue
-        lines.extend(Line("-", one, None) for one in ours[start:end])
+        lines.extend(Line("-", instruction, None) for instruction in ours[start:end])
         lines.extend(Line("+", None, other) for other in theirs[other_start:other_end])
     return tuple(lines)
 

@@ -40,8 +40,8 @@ def liveness(graph: Graph, flow: Dataflow) -> Liveness:
         for successor in following[block.index]:
             live |= live_in[successor]
         for index in range(block.end - 1, block.start - 1, -1):
-            written = {one for one in flow.roles[index].writes if one[0] == "R"}
-            read = {one for one in flow.roles[index].reads if one[0] == "R"}
+            written = {write for write in flow.roles[index].writes if write[0] == "R"}
+            read = {register for register in flow.roles[index].reads if register[0] == "R"}
             counts[index] = len(live | written | read) if graph.is_reachable(block.index) else 0
             live = (live if guarded(graph.function.instructions[index]) else live - written) | read
     return Liveness(tuple(counts))
@@ -76,9 +76,9 @@ def _live_in(graph: Graph, flow: Dataflow, following: list[tuple[int, ...]]) -> 
         used: set[Register] = set()
         killed: set[Register] = set()
         for index in range(block.start, block.end):
-            used |= {one for one in flow.roles[index].reads if one[0] == "R"} - killed
+            used |= {read for read in flow.roles[index].reads if read[0] == "R"} - killed
             if not guarded(graph.function.instructions[index]):
-                killed |= {one for one in flow.roles[index].writes if one[0] == "R"}
+                killed |= {write for write in flow.roles[index].writes if write[0] == "R"}
         uses.append(used)
         kills.append(killed)
     live = [set(used) for used in uses]

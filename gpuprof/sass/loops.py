@@ -102,17 +102,17 @@ def _facts(graph: Graph, flow: Dataflow, tracer: Tracer, loop: Loop) -> LoopFact
         trip=trip_of(loop, flow, tracer),
         instructions=len(own),
         conditional=len(own) - len(certain),
-        predicated=sum(guarded(one) and kind_of(one) is not Kind.CONTROL for one in own),
-        mix=dict(Counter(one.opcode for one in own).most_common()),
+        predicated=sum(guarded(instruction) and kind_of(instruction) is not Kind.CONTROL for instruction in own),
+        mix=dict(Counter(instruction.opcode for instruction in own).most_common()),
         math=math,
         math_count=math_count,
         loads=accesses(own, LOADS),
         stores=accesses(own, STORES),
-        barriers=sum(opcode(one.opcode).control is Control.BLOCK_BARRIER for one in own),
-        issue_cycles=sum(max(1, one.stall) for one in certain),
+        barriers=sum(opcode(instruction.opcode).control is Control.BLOCK_BARRIER for instruction in own),
+        issue_cycles=sum(max(1, instruction.stall) for instruction in certain),
         unrolling=_unrolling(graph, flow, loop, math),
         exits=len(loop.exits),
-        calls=tuple(dict.fromkeys(name for one in own if (name := call_name(one)) is not None)),
+        calls=tuple(dict.fromkeys(name for instruction in own if (name := call_name(instruction)) is not None)),
         subroutine=graph.subroutine_of.get(loop.header, ""),
         source=_source_range(own),
         children=loop.children,
@@ -121,7 +121,11 @@ def _facts(graph: Graph, flow: Dataflow, tracer: Tracer, loop: Loop) -> LoopFact
 
 def main_math(instructions: Sequence[Instruction]) -> tuple[str, int]:
     """The arithmetic opcode that a stretch of code is about: tensor opcodes first, then the most frequent."""
-    counts = Counter(one.opcode for one in instructions if one.opcode in _MATH and kind_of(one) is not Kind.MOVE)
+    counts = Counter(
+        instruction.opcode
+        for instruction in instructions
+        if instruction.opcode in _MATH and kind_of(instruction) is not Kind.MOVE
+    )
     if not counts:
         return "", 0
     tensor = [name for name in counts if kind_is_tensor(name)]
@@ -137,12 +141,16 @@ def kind_is_tensor(name: str) -> bool:
 
 def accesses(instructions: Sequence[Instruction], spaces: Mapping[str, str]) -> dict[str, int]:
     """Memory instructions by space and width: ``{"shared 128-bit": 16}``."""
-    names = (f"{spaces[one.opcode]} {access_bits(one)}-bit" for one in instructions if one.opcode in spaces)
+    names = (
+        f"{spaces[instruction.opcode]} {access_bits(instruction)}-bit"
+        for instruction in instructions
+        if instruction.opcode in spaces
+    )
     return dict(sorted(Counter(names).items()))
 
 
 def _source_range(instructions: Sequence[Instruction]) -> tuple[SourceLine, SourceLine] | None:
-    lines = [outermost(one.source) for one in instructions if one.source is not None]
+    lines = [outermost(instruction.source) for instruction in instructions if instruction.source is not None]
     if not lines:
         return None
     file = Counter(line.file for line in lines).most_common(1)[0][0]
@@ -170,7 +178,7 @@ def _unrolling(graph: Graph, flow: Dataflow, loop: Loop, math: str) -> Unrolling
     if not lengths:
         return None
     steps, count = max(lengths), len(lengths)
-    if any(length != steps for length in lengths) or not all(_is_carried(graph, flow, loop, one) for one in chains):
+    if any(length != steps for length in lengths) or not all(_is_carried(graph, flow, loop, chain) for chain in chains):
         return Unrolling(steps, count, _chains_text(math, lengths))
     tiled = any(block_has_barrier(graph, block) for block in loop.blocks)
     noun = "k-step" if tiled else "step"
@@ -194,14 +202,14 @@ def _chains_text(math: str, lengths: Sequence[int]) -> str:
 def _is_carried(graph: Graph, flow: Dataflow, loop: Loop, chain: Sequence[int]) -> bool:
     """Whether a chain goes on with what an iteration before left: a quotient's chain, say, begins anew each time."""
     before = {index for block in loop.blocks for index in range(graph.blocks[block].start, graph.blocks[block].end)}
-    sites = (flow.definitions(chain[0], one).sites for one in _addends(graph.function.instructions[chain[0]]))
+    sites = (flow.definitions(chain[0], addend).sites for addend in _addends(graph.function.instructions[chain[0]]))
     return any(site in before and site >= chain[0] for found in sites for site in found)
 
 
 def _is_one_line(graph: Graph, chain: Sequence[int]) -> bool:
     """Whether one source line made all of a chain, as an unrolled loop does; true where no lines are known."""
     sources = {graph.function.instructions[index].source for index in chain}
-    return len({(one.file, one.line) for one in sources if one is not None}) < 2
+    return len({(source.file, source.line) for source in sources if source is not None}) < 2
 
 
 def block_has_barrier(graph: Graph, block: int) -> bool:
@@ -235,7 +243,7 @@ def _chains(graph: Graph, flow: Dataflow, indices: Sequence[int], math: str) -> 
             for register in writes:
                 chain_of.pop(register, None)
             continue
-        chain = next((chain_of[one] for one in _addends(instruction) if one in chain_of), None)
+        chain = next((chain_of[addend] for addend in _addends(instruction) if addend in chain_of), None)
         if chain is None:
             chain = []
             chains.append(chain)
@@ -251,4 +259,4 @@ def _addends(instruction: Instruction) -> list[Register]:
     (Horner's scheme); of an add either source."""
     operands = instruction.operands
     sources = operands[1:] if instruction.opcode in _ADDS else (*operands[3:4], *operands[1:3])
-    return [("R", one.index) for one in sources if one.kind is OperandKind.REGISTER and not one.is_zero]
+    return [("R", source.index) for source in sources if source.kind is OperandKind.REGISTER and not source.is_zero]

@@ -96,7 +96,7 @@ class SourceLine:
     @property
     def of_user(self) -> SourceLine:
         """The innermost line of the chain that is in no header of the CUDA toolkit; else this line itself."""
-        return next((each for each in (self, *self.inlined_at) if not is_toolkit_header(each.file)), self)
+        return next((place for place in (self, *self.inlined_at) if not is_toolkit_header(place.file)), self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,15 +80,21 @@ class Predication:
 def predication_of(graph: Graph, flow: Dataflow, tracer: Tracer, library: LibraryCode) -> Predication:
     """The predication and branches of a function, padding left out."""
     code = graph.function.body
-    guards = [(index, one) for index, one in enumerate(code) if guarded(one) and not _leaves(one)]
+    guards = [
+        (index, instruction)
+        for index, instruction in enumerate(code)
+        if guarded(instruction) and not _leaves(instruction)
+    ]
     fillers = sum(_never(one.predicate) for _, one in guards)
-    own = [(index, one) for index, one in guards if not _in_subroutine(graph, index)]
+    own = [(index, guard) for index, guard in guards if not _in_subroutine(graph, index)]
     return Predication(
         predicated=len(guards),
         fillers=fillers,
         groups=_groups(graph, flow, tracer, [(i, one) for i, one in own if not _never(one.predicate)], library),
         branches=_branches(graph, flow, tracer),
-        selects=dict(Counter(one.opcode for one in code if one.opcode in _SELECTS).most_common()),
+        selects=dict(
+            Counter(instruction.opcode for instruction in code if instruction.opcode in _SELECTS).most_common()
+        ),
         in_subroutines=len(guards) - len(own),
     )
 
@@ -179,7 +185,7 @@ def _branches(graph: Graph, flow: Dataflow, tracer: Tracer) -> tuple[Branch, ...
                 text=instruction.text,
                 target=target,
                 backward=target is not None and target <= instruction.address,
-                uniform=by_construction or (bool(origins) and not any(one.lane_dependent for one in origins)),
+                uniform=by_construction or (bool(origins) and not any(origin.lane_dependent for origin in origins)),
                 origins=_merged(origins),
                 source=own_line(instruction.source) if instruction.source is not None else None,
                 loop=loop.number if loop is not None else None,
@@ -193,10 +199,10 @@ def _merged(origins: list[Origins]) -> Origins:
     if len(origins) == 1:
         return origins[0]
     return Origins(
-        thread=tuple(sorted({name for one in origins for name in one.thread})),
-        block=tuple(sorted({name for one in origins for name in one.block})),
-        parameters=tuple(sorted({name for one in origins for name in one.parameters})),
-        loaded=tuple(sorted({name for one in origins for name in one.loaded})),
-        exchanged=any(one.exchanged for one in origins),
-        unknown=any(one.unknown for one in origins) or not origins,
+        thread=tuple(sorted({name for origin in origins for name in origin.thread})),
+        block=tuple(sorted({name for origin in origins for name in origin.block})),
+        parameters=tuple(sorted({name for origin in origins for name in origin.parameters})),
+        loaded=tuple(sorted({name for origin in origins for name in origin.loaded})),
+        exchanged=any(origin.exchanged for origin in origins),
+        unknown=any(origin.unknown for origin in origins) or not origins,
     )

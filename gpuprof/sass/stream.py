@@ -64,14 +64,14 @@ def stream_of(flow: Dataflow, indices: Sequence[int], math: str, arch: str) -> S
     code = flow.graph.function.instructions
     part = [code[index] for index in indices]
     runs = _runs(part, math)
-    sources = [operand for one in part if is_math(one, math) for operand in _sources(one)]
+    sources = [operand for instruction in part if is_math(instruction, math) for operand in _sources(instruction)]
     facts = pipeline_facts(arch)
     latency = facts.latencies.get(math)
     pairs = _dependent_pairs(flow, indices, math, latency.value if latency is not None else None)
     chains = chain_lengths(flow.graph, flow, indices, math)
     return Stream(
         math=math,
-        count=sum(is_math(one, math) for one in part),
+        count=sum(is_math(instruction, math) for instruction in part),
         runs=tuple(runs),
         breakers=dict(Counter(run.broken_by for run in runs if run.broken_by).most_common()),
         operands=len(sources),
@@ -103,7 +103,9 @@ def _runs(instructions: Sequence[Instruction], math: str) -> list[Run]:
 
 
 def _sources(instruction: Instruction) -> list[Operand]:
-    return [one for one in instruction.operands[1:] if one.kind is OperandKind.REGISTER and not one.is_zero]
+    return [
+        operand for operand in instruction.operands[1:] if operand.kind is OperandKind.REGISTER and not operand.is_zero
+    ]
 
 
 def bank_conflict_cycles(instructions: Sequence[Instruction], math: str, arch: str) -> int | None:
@@ -162,7 +164,7 @@ def _dependent_pairs(flow: Dataflow, indices: Sequence[int], math: str, latency:
     for position, index in enumerate(indices):
         arithmetic = is_math(code[index], math)
         if arithmetic:
-            near = [position - written[one] for one in flow.roles[index].reads if one in written]
+            near = [position - written[read] for read in flow.roles[index].reads if read in written]
             if near and min(near) < latency:
                 distances.append(min(near))
         for register in flow.roles[index].writes:

@@ -69,8 +69,8 @@ class _Exit:
 def trip_of(loop: Loop, flow: Dataflow, tracer: Tracer) -> Trip:
     """The trip count of a loop, as far as its code tells."""
     analysis = _Analysis(loop, flow, tracer)
-    found = [one for block in loop.exits for one in analysis.exits_of(block)]
-    trips = [trip for trip in (analysis.trip(one) for one in found) if trip is not None]
+    found = [way_out for block in loop.exits for way_out in analysis.exits_of(block)]
+    trips = [trip for trip in (analysis.trip(way_out) for way_out in found) if trip is not None]
     several = len(loop.exits) > 1 or any(len(analysis.flags_of(block)) > 1 for block in loop.exits)
     for kind in ("constant", "run time"):
         of_kind = [trip for trip in trips if trip.kind == kind]
@@ -100,7 +100,7 @@ class _Analysis:
         if len(flags) > 1 and not taken_stays:  # the branch leaves when all of its flags hold, and not for one alone
             return []
         found = (self._from_flag(block, last, flag, taken_stays != flag.negate) for flag in flags)
-        return [one for one in found if one is not None]
+        return [way_out for way_out in found if way_out is not None]
 
     def flags_of(self, block: int) -> list[Operand]:
         """The predicates that decide the branch at the end of ``block``."""
@@ -137,7 +137,7 @@ class _Analysis:
             flag = flags[0]
             # The block that clears the flag goes on to the join when the branch is taken: taking it leaves the loop.
             register = (_FLAG[flag.kind], flag.index)
-            inner = [one for one in self.flow.definitions(last, register).sites if one in self.inside]
+            inner = [site for site in self.flow.definitions(last, register).sites if site in self.inside]
             if len(inner) == 1 and self.code[inner[0]].opcode in _COMPARES:
                 return self._from_compare(block, inner[0], register, flag.negate)
         return None
@@ -235,9 +235,9 @@ class _Analysis:
 
     def _is_late(self, block: int) -> bool:
         """Whether the way out at the end of ``block`` has most of an iteration's code before it."""
-        rest = [one for one in self.loop.blocks if one != block and self.graph.dominates(block, one)]
-        behind = sum(self.graph.blocks[one].length for one in rest)
-        return 2 * behind < sum(self.graph.blocks[one].length for one in self.loop.blocks)
+        rest = [other for other in self.loop.blocks if other != block and self.graph.dominates(block, other)]
+        behind = sum(self.graph.blocks[other].length for other in rest)
+        return 2 * behind < sum(self.graph.blocks[other].length for other in self.loop.blocks)
 
     def _bound_origins(self, found: _Exit) -> Origins:
         file = _DATA.get(found.bound.kind)
@@ -293,13 +293,13 @@ class _Analysis:
         if (replayed := self._replayed()) is not None:
             return replayed
         origins = [self.tracer.of_register(index, flag) for index, flag in self._exit_flags()]
-        loaded = sorted({space for one in origins for space in one.loaded})
-        if loaded or any(one.exchanged for one in origins):
+        loaded = sorted({space for origin in origins for space in origin.loaded})
+        if loaded or any(origin.exchanged for origin in origins):
             words = " and ".join(loaded) or "a warp exchange"
             return Trip("data", None, f"exit depends on data loaded from {words}")
-        if not origins or any(one.unknown for one in origins):
+        if not origins or any(origin.unknown for origin in origins):
             return Trip("unknown", None, "exit condition not recognized")
-        if all(one == Origins() for one in origins):
+        if all(origin == Origins() for origin in origins):
             return Trip("unknown", None, "exit depends on constants only; the trip count was not derived")
         return Trip("run time", None, f"exit depends on {origins[0].words()}")
 

@@ -41,7 +41,7 @@ class SearchAxis:
 
 
 class SearchPoints:
-    """``rows``: the valid points, each a number of a value per axis, in the product's order (sorted, distinct)."""
+    """``rows``: the valid points, distinct, each a number of a value per axis."""
 
     def __init__(self, axes: Sequence[SearchAxis], rows: NDArray[Any]) -> None:
         self.axes = tuple(axes)
@@ -89,7 +89,17 @@ class SearchPoints:
 
     @cached_property
     def _codes(self) -> Numbers:
-        return self.code(self.rows)
+        """In order."""
+        codes = self.code(self.rows)
+        return codes if self._order is None else codes[self._order]
+
+    @cached_property
+    def _order(self) -> Numbers | None:
+        """The points in the order of their codes; None where they are in it already."""
+        codes = self.code(self.rows)
+        if len(codes) < 2 or bool((codes[1:] > codes[:-1]).all()):
+            return None
+        return np.argsort(codes).astype(np.int64)
 
     def code(self, rows: NDArray[Any]) -> Numbers:
         """The place of rows in the product."""
@@ -102,7 +112,8 @@ class SearchPoints:
         """The indices of rows, -1 for those that are no valid points."""
         codes = self.code(rows)
         places = np.minimum(np.searchsorted(self._codes, codes), len(self) - 1)
-        found: Numbers = np.where(self._codes[places] == codes, places, -1)
+        indices = places if self._order is None else self._order[places]
+        found: Numbers = np.where(self._codes[places] == codes, indices, -1)
         return found
 
     def neighbours(self, index: int) -> Numbers:
@@ -136,7 +147,7 @@ class SearchPoints:
             row[0, number] = int(np.abs(self.axes[number].scale - place).argmin())
         middle = int(np.searchsorted(self._codes, self.code(row)[0]))
         first, last = max(0, middle - _DIRECT // 2), min(len(self), middle + _DIRECT // 2)
-        return np.arange(first, last, dtype=np.int64)
+        return np.arange(first, last, dtype=np.int64) if self._order is None else self._order[first:last]
 
 
 _DIRECT = 200_000  #: points whose distances are all computed

@@ -57,7 +57,7 @@ class OptunaSampler:
                 index = self._nearest(row[0])
             if index not in self._given:
                 return index
-            free = [int(each) for each in self._points.neighbours(index) if int(each) not in self._given]
+            free = [int(neighbour) for neighbour in self._points.neighbours(index) if int(neighbour) not in self._given]
             if free:
                 return free[len(self._given) % len(free)]
         return next(index for index in self._random if index not in self._given)

@@ -93,7 +93,7 @@ class _Shape:
         arrays = [re.findall(r"\[([^\]]+)\]", match) for match in _SHARED.findall(body)]
         extents = [found for array in arrays if (found := whole(array[-1].split("+")[0], known))]
         if dimensions == 1:
-            block: tuple[int, ...] = (kernel.bounds or min([256, *(one for one in extents if one >= 32)]),)
+            block: tuple[int, ...] = (kernel.bounds or min([256, *(extent for extent in extents if extent >= 32)]),)
         elif dimensions == 2:
             side = min([16, *extents]) if not extents or extents[0] not in (8, 32) else extents[0]
             block = (side, side) if kernel.bounds is None or side * side <= kernel.bounds else (kernel.bounds, 1)
@@ -156,11 +156,11 @@ def _write(kernel: Kernel, shape: _Shape, file: str, name: str) -> Starter:
     lines = [
         f"# Written by gpuprof new --from {file}: look at sizes, fills and grid, then give a reference.",
         f"name: {name}",
-        f"sizes: {{{', '.join(f'{one}: {shape.size}' for one in size_names)}}}",
+        f"sizes: {{{', '.join(f'{size_name}: {shape.size}' for size_name in size_names)}}}",
         "buffers:",
         *buffers,
         "# Without a reference the outputs are not checked: per output an expression over buffers and sizes.",
-        *(f"# reference: {{{yaml_name(one)}: ...}}" for one in sorted(outputs)[:1]),
+        *(f"# reference: {{{yaml_name(output)}: ...}}" for output in sorted(outputs)[:1]),
         "variants:",
         f"  {kernel.name}:",
         f"    source: {file}",

@@ -62,7 +62,7 @@ class Subject:
         """(offset, size) of each parameter, in order."""
         if self.resources is None:
             return ()
-        return tuple((one.offset, one.size) for one in self.resources.parameters)
+        return tuple((parameter.offset, parameter.size) for parameter in self.resources.parameters)
 
     @property
     def spill_bytes(self) -> int | None:
@@ -317,8 +317,8 @@ def _one_of(found: Sequence[Subject], request: Request) -> Subject:
         if len(found) == 1:
             return found[0]
         raise UsageError(f"{request.target} holds {len(found)} functions; name one with --kernel")
-    symbol = find_kernel(request.kernel, list(dict.fromkeys(one.function.symbol for one in found)))
-    matching = [one for one in found if one.function.symbol == symbol]
+    symbol = find_kernel(request.kernel, list(dict.fromkeys(subject.function.symbol for subject in found)))
+    matching = [subject for subject in found if subject.function.symbol == symbol]
     return max(matching, key=lambda one: (one.arch == "sm_89", compute_capability(one.arch)))
 
 

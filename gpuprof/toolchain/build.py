@@ -92,7 +92,7 @@ class Builder:
             if not missing:
                 return done
             instances = [session.instance(key) for key in missing]
-            whole = unit if unit.instances else unit.with_instances(each for each in instances if each)
+            whole = unit if unit.instances else unit.with_instances(instance for instance in instances if instance)
             outcome = self._compile_unit(whole)
             if isinstance(outcome, BuildError) and len(set(instances)) > 1 and not unit.instances:
                 return done + self._build_apart(unit, missing, session)
@@ -146,7 +146,7 @@ class Builder:
         symbols = list(facts.kernels)
         if not symbols:
             written = scan_kernels(request.source.read_text("utf-8", "replace"))
-            templates = [str(each) for each in written if each.template is not None]
+            templates = [str(kernel) for kernel in written if kernel.template is not None]
             raise KernelNotFoundError(f"{request.source}: {no_kernel_message(request.kernel, templates)}")
         try:
             return find_kernel(instance or request.kernel, symbols)

@@ -112,7 +112,11 @@ class Compiler:
         place = next((symbol for symbol in facts.symbols if symbol.name == f"{nvcc.PROBE}0"), None)
         if place is None:
             return None
-        targets = (each for each in facts.relocations if each.section == place.section and each.offset == place.value)
+        targets = (
+            relocation
+            for relocation in facts.relocations
+            if relocation.section == place.section and relocation.offset == place.value
+        )
         return next((target.symbol for target in targets), None)
 
     def _run_unit(self, unit: Unit, work: Path, arguments: Sequence[str]) -> tuple[Unit, list[str], Finished]:
@@ -145,7 +149,7 @@ class Compiler:
             header = work / prelude.NAME
             header.write_text(prelude.text_of(fixed), encoding="utf-8")
             host += ["-include", str(header)]
-            unit = replace(unit, defines=tuple(each for each in unit.defines if each not in fixed))
+            unit = replace(unit, defines=tuple(define for define in unit.defines if define not in fixed))
         command = nvcc.command_line(self._tools.require("nvcc"), unit, [*arguments, *host], links)
         return [*command, "-o", "unit.out", "-x", "cu", str(source)]
 

@@ -56,5 +56,5 @@ def variables_of(facts: CubinFacts) -> tuple[DeviceVariable, ...]:
 def find_variable(cubin: Path, name: str) -> DeviceVariable | None:
     """The variable of that name, with or without its namespaces."""
     known = device_variables(cubin)
-    by_symbol = (each for each in known if name in (each.symbol, each.qualified))
-    return next(by_symbol, next((each for each in known if each.name == name), None))
+    by_symbol = (variable for variable in known if name in (variable.symbol, variable.qualified))
+    return next(by_symbol, next((variable for variable in known if variable.name == name), None))

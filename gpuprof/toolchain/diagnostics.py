@@ -149,8 +149,8 @@ def _in_the_unit(failure: Failure) -> str:
         return ""
     instance = failure.instances[min(max(0, error.line - 2), len(failure.instances) - 1)]
     kernels = scan_kernels(_text(failure.source))
-    same = [each for each in kernels if each.name == base_name(instance)] or list(kernels)
-    have = ", ".join(str(each) for each in same[:_LISTED]) + (", ..." if len(same) > _LISTED else "")
+    same = [kernel for kernel in kernels if kernel.name == base_name(instance)] or list(kernels)
+    have = ", ".join(str(kernel) for kernel in same[:_LISTED]) + (", ..." if len(same) > _LISTED else "")
     there = f"; {failure.source.name} has {have}" if have else ""
     name = _undefined_name(error, failure)
     fix = f"; #include {_HEADERS[name]} in it" if name in _HEADERS else there

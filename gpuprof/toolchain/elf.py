@@ -249,7 +249,7 @@ def _resources(
     base, size = _parameter_block(records) or (bank.size if bank else 0, 0)
     required = _block_of(records, nvinfo.REQUIRED_THREADS)
     bounds = required or _block_of(records, nvinfo.MAX_THREADS)
-    parameters = (nvinfo.read_parameter(each.payload) for each in records if each.code == nvinfo.KPARAM_INFO)
+    parameters = (nvinfo.read_parameter(record.payload) for record in records if record.code == nvinfo.KPARAM_INFO)
     return Resources(
         registers=per_function.get(nvinfo.REGCOUNT, symbol.index) or 0,
         stack_bytes=per_function.get(nvinfo.FRAME_SIZE, symbol.index) or 0,
@@ -260,6 +260,7 @@ def _resources(
         parameter_bytes=size,
         max_threads=None if bounds is None else math.prod(bounds),
         required_block=required,
+        cluster=_block_of(records, nvinfo.CTA_PER_CLUSTER),
         warp_collectives=_warp_collectives(records),
     )
 

@@ -78,7 +78,7 @@ def load_entries(cache: Cache, key: str) -> list[Entry]:
 def store_entry(cache: Cache, key: str, entry: Entry) -> None:
     """Put an entry in front of those of its key."""
     kept = [old for old in load_entries(cache, key) if old.files != entry.files][: _KEPT - 1]
-    cache.store(_KIND, key, json.dumps([vars(each) for each in (entry, *kept)]).encode())
+    cache.store(_KIND, key, json.dumps([vars(known) for known in (entry, *kept)]).encode())
 
 
 def _entry(record: dict[str, object]) -> Entry:

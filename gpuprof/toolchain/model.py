@@ -38,6 +38,7 @@ class Resources:
     spill_load_bytes: int | None = None
     max_threads: int | None = None  #: from launch bounds
     required_block: tuple[int, int, int] | None = None  #: from ``__block_size__`` (PTX ``.reqntid``)
+    cluster: tuple[int, int, int] | None = None  #: from ``__cluster_dims__``
     warp_collectives: Mapping[int, int] = field(default_factory=dict)  #: offset -> register of the mask, or all ones
 
 

@@ -24,6 +24,7 @@ MAX_STACK_SIZE = 0x23
 COLLECTIVE_OFFSETS = 0x28  #: COOP_GROUP_INSTR_OFFSETS: of every warp collective, also a __syncwarp() that is a NOP
 COLLECTIVE_MASKS = 0x29  #: COOP_GROUP_MASK_REGIDS: the register of each one's mask; all ones: none
 REGCOUNT = 0x2F
+CTA_PER_CLUSTER = 0x3D  #: of __cluster_dims__ (nvcc 13.0, cuobjdump -elf)
 NUM_BARRIERS = 0x4C
 
 _VALUE_FORMATS = (1, 2, 3)

@@ -74,7 +74,7 @@ def read_layouts(cubin: Path, symbol: str) -> tuple[Layout | None, ...]:
             for entry in unit.iter_DIEs():
                 if entry.tag == "DW_TAG_subprogram" and symbol in (_text(entry, name) for name in _NAMES):
                     parameters = [child for child in entry.iter_children() if child.tag == "DW_TAG_formal_parameter"]
-                    return tuple(_layout(_type_of(each), 0) for each in parameters)
+                    return tuple(_layout(_type_of(parameter), 0) for parameter in parameters)
     except (GpuprofError, OSError):
         return ()
     except Exception as error:  # a reader of debug information meets what no standard foresaw
@@ -154,7 +154,7 @@ def _struct(entry: Any, name: str, size: int, depth: int) -> Layout | None:
             return None
         own = _text(child, "DW_AT_name")
         if child.tag == "DW_TAG_inheritance" or own.startswith(_BASE_PREFIX):
-            members += [replace(each, offset=each.offset + offset) for each in layout.members]
+            members += [replace(member, offset=member.offset + offset) for member in layout.members]
             continue
         bits = _number(child, "DW_AT_bit_size")
         storage = 8 * _number(child, "DW_AT_byte_size", layout.size)

@@ -24,7 +24,7 @@ def kernel_ptx(ptx: str, kernel: str) -> str:
     """The head of the file and one kernel of it; raises KernelNotFoundError."""
     names = entries(ptx)
     symbol = find_kernel(kernel, names)
-    match = next(each for each in _ENTRY.finditer(ptx) if each.group(1) == symbol)
+    match = next(entry for entry in _ENTRY.finditer(ptx) if entry.group(1) == symbol)
     end = _BODY_END.search(ptx, match.end())
     if end is None:
         raise KernelNotFoundError(f"the PTX of '{kernel}' has no end")

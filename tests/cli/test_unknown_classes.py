@@ -19,7 +19,7 @@ from gpuprof.device.session import StepCounters
 from gpuprof.emulator.counting import metrics
 from gpuprof.emulator.options import EmulationOptions
 from gpuprof.isa import ncu_metrics as m
-from gpuprof.isa.opcodes import Operation, opcode
+from gpuprof.isa.opcodes import COUNTED_OPERATIONS, Operation, opcode
 from gpuprof.profile.counting import counters_of
 from gpuprof.report.counter_table import render_counters
 from gpuprof.results.derived import derived_values
@@ -52,7 +52,7 @@ buffers:
 variants:
   plain: {source: uni.cu, kernel: uni, block: [128], grid: [1], args: [x, y, 2.0, 3.0, N]}
 """
-CLASSES = [m.thread_op(operation.value) for operation in Operation if operation is not Operation.UNKNOWN]
+CLASSES = [m.thread_op(operation.value) for operation in COUNTED_OPERATIONS]
 
 
 @pytest.fixture

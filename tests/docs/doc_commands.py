@@ -14,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent.parent
 PAGES = (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md")))
-_IN_TEXT = re.compile(r"`gpuprof ([^`]+)`")
+_IN_TEXT = re.compile(r"(?<!\\)`gpuprof ([^`]+)`")  # an escaped one is printed text
 _PLACEHOLDER = re.compile(r"(?:FILE|NAME)(?:\.\w+)?|CONFIG|KERNEL|configs/NAME\.yaml")
 
 

@@ -29,6 +29,7 @@ MODELS = (
     ("The first elements of an output", schema.UnorderedModel),
     ("Random values", schema.RandomFill),
     ("An argument", schema.ArgumentModel),
+    ("A tensor map", schema.TensorMapModel),
     ("Tolerance", schema.ToleranceModel),
     ("Work", schema.WorkModel),
     ("An expectation", schema.ExpectationModel),

@@ -167,7 +167,7 @@ def test_sum_is_within_the_stated_bound(arch: int) -> None:
     a = RANDOM.normal(size=(20, 16, 16)).astype(np.float16).astype(np.float32)
     b = RANDOM.normal(size=(20, 8, 16)).astype(np.float16).astype(np.float32)
     c = RANDOM.normal(size=(20, 16, 8)).astype(np.float32)
-    got = tensor_sum(a, b, c, arch=arch, narrow=False)
+    got = tensor_sum(a, b, c, adder=ADDERS[arch], narrow=False)
     products = a[:, :, None].astype(np.float64) * b[:, None]
     exact = products.sum(-1) + c
     largest = np.abs(products).sum(-1) + np.abs(c)

@@ -8,7 +8,9 @@ from gpuprof.isa.opcodes import OPCODES
 from gpuprof.isa.pipes import Completion, Pipe, completion_of, pipe_of
 
 #: TMA, transaction barriers and tensor instructions whose rates nobody measured here.
-WITHOUT = {"DMMA", "BMMA", "UBLKCP", "SYNCS", "QSPC", "ARRIVES", "WARPGROUP"}
+WITHOUT = {"DMMA", "BMMA", "HGMMA", "QGMMA", "IGMMA", "WARPGROUP", "USETMAXREG", "SYNCS", "QSPC", "ARRIVES"} | {
+    name for name in OPCODES if name.startswith(("UBLKCP", "UTMALDG", "UTMASTG", "UTMACCTL", "UTMAPF", "UTMACMDFLUSH"))
+}
 
 
 def test_only_the_known_ones_have_no_pipe() -> None:

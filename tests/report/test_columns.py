@@ -11,7 +11,7 @@ from rich.console import Console
 
 from gpuprof.errors import ConfigError, UsageError
 from gpuprof.isa.counters import InstructionCounters
-from gpuprof.report.run_table import ALL_HEADS, heads_for, render_run
+from gpuprof.report.run_table import ALL_SPECS, render_run, specs_for
 from gpuprof.results.derived import derived_values
 from gpuprof.results.expectations import load_experiment, with_own_values
 from gpuprof.results.json import read_run
@@ -23,7 +23,7 @@ RUN, GPU_RUN = read_run(DATA / "emulated_run.json"), read_run(DATA / "gpu_run.js
 
 
 def names(run: Run, *columns: str) -> list[str]:
-    return [head.name for head in heads_for(run, columns=columns)]
+    return [head.name for head in specs_for(run, columns=columns)]
 
 
 def test_names_replace_the_columns_and_signs_change_the_usual_ones() -> None:
@@ -56,7 +56,7 @@ def test_a_name_without_a_value_names_the_nearest() -> None:
 
 
 def test_no_two_columns_have_one_name() -> None:
-    found = [head.name for head in dict.fromkeys(ALL_HEADS)]
+    found = [head.name for head in dict.fromkeys(ALL_SPECS)]
     assert len(found) == len(set(found))
 
 

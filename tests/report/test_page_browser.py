@@ -16,7 +16,7 @@ pytestmark = [
     pytest.mark.skipif(programs() is None, reason=NEEDED),
     pytest.mark.xdist_group("browser"),
 ]
-PAGES = ("transpose", "coalescing", "reduction", "gemm_tiles", "bank_strides", "wrong")
+PAGES = ("transpose", "coalescing", "reduction", "gemm_tiles", "bank_strides", "gemm_ladder", "wrong")
 
 #: Elements that reach beyond the window, unless they scroll in a box of their own; and pictures that cut off a text.
 CUT_OFF = """
@@ -211,10 +211,12 @@ def test_code_is_coloured_by_what_is_chosen(transpose: Any) -> None:
     heats = """
     const view = document.querySelector("details.code[open]"), choice = view.querySelector("select.heat");
     const hottest = () => [...view.querySelectorAll(".sass tr.h9 .i")].map((cell) => cell.textContent);
-    const before = hottest();
-    choice.value = [...choice.options].find((each) => each.text === "sectors").value;
-    choice.dispatchEvent(new Event("change"));
-    return [before, hottest()];
+    const by = (name) => {
+      choice.value = [...choice.options].find((each) => each.text === name).value;
+      choice.dispatchEvent(new Event("change"));
+      return hottest();
+    };
+    return [by("executed"), by("sectors")];
     """
     before, after = transpose.execute_script(heats)
     assert before != after

@@ -45,6 +45,7 @@ class Case:
     lines: tuple[int, ...]
     grid: int = 1
     block: int = 32
+    height: int = 1  #: of the block, in threads
     n: int = 0
     shared: int = 0
     since: int = 0
@@ -88,7 +89,11 @@ def build(case: Case, arch: str) -> Build:
 
 def sanitize(case: Case, arch: str, settings: SanitizerSettings | None = None) -> tuple[Finding, ...]:
     """What the sanitizer finds in one launch of the case."""
-    built = build(case, arch)
+    return sanitize_built(case, build(case, arch), settings)
+
+
+def sanitize_built(case: Case, built: Build, settings: SanitizerSettings | None = None) -> tuple[Finding, ...]:
+    """The same, for machine code that was built otherwise."""
     device = EmulatedDevice()
     a = (np.arange(ELEMENTS) * 7 % 101).astype(np.int32)
     arrays = (a, None, (a / 4).astype(np.float32))
@@ -97,7 +102,7 @@ def sanitize(case: Case, arch: str, settings: SanitizerSettings | None = None) -
         if array is not None:
             device.write(handle, array)
     arguments = (*(Pointer(handle) for handle in handles), i32(case.n))
-    launch = Launch(built.cubin, built.symbol, (case.grid, 1, 1), (case.block, 1, 1), case.shared, arguments)
+    launch = Launch(built.cubin, built.symbol, (case.grid, 1, 1), (case.block, case.height, 1), case.shared, arguments)
     image, arena, parameters = device.prepared(launch)
     unset = arena.region_at(device.place(handles[1]))
     assert unset is not None

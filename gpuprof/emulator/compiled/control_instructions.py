@@ -46,7 +46,9 @@ def _next(site: Site) -> int:
 def branch_targets(site: Site) -> tuple[list[int], bool]:
     """Instruction numbers that may follow a terminator, and whether others may, too."""
     instruction = site.instruction
-    conditional = instruction.predicate is not None or any(each.kind in PREDICATES for each in instruction.operands)
+    conditional = instruction.predicate is not None or any(
+        operand.kind in PREDICATES for operand in instruction.operands
+    )
     conditional = conditional or instruction.opcode in ("BSYNC", "WARPSYNC", "BAR", "CALL")
     conditional = conditional or any(word in instruction.modifiers for word in ("DIV", "CONV"))
     targets = [_next(site)] if conditional else []

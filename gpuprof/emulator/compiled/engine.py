@@ -131,7 +131,9 @@ class CompiledEngine:
             library.gp_trace_copy(handle, runs.ctypes.data, accesses.ctypes.data, sectors.ctypes.data)
         finally:
             library.gp_trace_free(handle)
-        segments = np.array([(each.first, each.last) for each in self._translation.segments], np.int32).reshape(-1, 2)
+        segments = np.array(
+            [(segment.first, segment.last) for segment in self._translation.segments], np.int32
+        ).reshape(-1, 2)
         return Trace(numbers, self._context.warps, segments, runs, accesses, sectors)
 
     def _counters(self, counted: Sequence[tuple[NDArray[np.int64], NDArray[np.int64]]]) -> Counters:
@@ -194,8 +196,8 @@ def _rounds(context: LaunchContext) -> NDArray[np.int64]:
     from gpuprof.emulator.control.barrier_rules import went_round
 
     instructions = context.program.function.instructions
-    bars = [index for index, each in enumerate(instructions) if each.opcode == "BAR"]
-    leaves = [index for index, each in enumerate(instructions) if each.opcode == "EXIT"]
+    bars = [index for index, instruction in enumerate(instructions) if instruction.opcode == "BAR"]
+    leaves = [index for index, instruction in enumerate(instructions) if instruction.opcode == "EXIT"]
     pairs = [(bar, end) for bar in bars for end in leaves if went_round(context.program, bar * 16, end * 16)]
     return np.array(pairs, np.int64).reshape(-1, 2)
 

@@ -100,9 +100,11 @@ def runtime() -> Any:
     library.gp_set_table.argtypes = (ctypes.c_int, POINTER, POINTER, POINTER, POINTER, I64)
     for number, name in enumerate(TABLE_NAMES):
         table = interpolator(name)
-        arrays = [np.ascontiguousarray(each) for each in (table.constant, table.linear, table.quadratic, table.squares)]
+        arrays = [
+            np.ascontiguousarray(array) for array in (table.constant, table.linear, table.quadratic, table.squares)
+        ]
         _KEPT.append(arrays)
-        library.gp_set_table(number, *(each.ctypes.data for each in arrays), table.low_bits)
+        library.gp_set_table(number, *(array.ctypes.data for array in arrays), table.low_bits)
     return library
 
 

@@ -275,7 +275,9 @@ def as_symbol(recorder: Recorder, value: Any, dtype: np.dtype[Any]) -> Symbol:
         return Symbol(recorder, dtype, [literal(numbers.reshape(-1)[0], dtype)], vector=False)
     if array.size != array.shape[-1]:
         raise NotCovered("an array of several lanes")
-    return Symbol(recorder, dtype, [literal(each, dtype) for each in numbers.reshape(-1)], vector=False, trailing=True)
+    return Symbol(
+        recorder, dtype, [literal(number, dtype) for number in numbers.reshape(-1)], vector=False, trailing=True
+    )
 
 
 def align(values: Sequence[Symbol]) -> tuple[int, bool, bool]:

@@ -14,7 +14,7 @@ from gpuprof.emulator.compiled.operands import (
     word_text,
 )
 from gpuprof.emulator.memory.addresses import memory_operand
-from gpuprof.emulator.semantics.accumulate import ADDERS, NEWEST
+from gpuprof.emulator.semantics.accumulate import adder_of
 from gpuprof.emulator.semantics.base import Decoded, NotCovered
 from gpuprof.emulator.semantics.forms import arithmetic_form, is_predicate, wanted
 from gpuprof.emulator.semantics.tensor import HMMA_SHAPES, IMMA_SHAPES
@@ -238,7 +238,7 @@ def hmma(decoded: Decoded, index: int) -> Lines:
     depth = HMMA_SHAPES.get(decoded.modifiers[0])
     if depth is None or set(decoded.modifiers) - {*HMMA_SHAPES, "F32", "F16", "BF16", "TF32"}:
         raise NotCovered(decoded.instruction.mnemonic)
-    adder = ADDERS.get(decoded.arch, ADDERS[NEWEST])
+    adder = adder_of(decoded.arch)
     wide = decoded.has("TF32")
     kind = 2 if wide else 1 if decoded.has("BF16") else 0
     narrow = int(decoded.modifiers[1] == "F16")

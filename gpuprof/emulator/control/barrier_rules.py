@@ -100,7 +100,7 @@ def went_round(program: Any, barrier_pc: int, exit_pc: int) -> bool:
     start = graph.blocks[target].start
     if source == target:
         start = barrier + 1
-    if all(each.opcode in _LEADS for each in program.function.instructions[start:leaving]):
+    if all(instruction.opcode in _LEADS for instruction in program.function.instructions[start:leaving]):
         return False
     if source == target:
         return barrier < leaving

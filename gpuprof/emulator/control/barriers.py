@@ -262,7 +262,7 @@ def break_out(batch: Batch, slot: int, mask: Bool) -> None:
 
 def _without(words: Array, mask: Bool) -> Array:
     """Per-lane masks without the lanes of ``mask``, wherever they equal what those lanes hold."""
-    words, left = (each.copy() for each in np.broadcast_arrays(words, mask))
+    words, left = (array.copy() for array in np.broadcast_arrays(words, mask))
     held = words.copy()
     while left.any():
         value = np.take_along_axis(held, left.argmax(axis=2)[:, :, None], axis=2)

@@ -88,7 +88,7 @@ class Batch(LaneState):
             return self.fragments.pop(int(self.random.integers(len(self.fragments))))
         order = self.launch.options.order
         sign = -1 if order is not None and order.lowest_first else 1
-        warps = [sign * int(np.flatnonzero(each.mask.any(axis=(0, 2)))[-1]) for each in self.fragments]
+        warps = [sign * int(np.flatnonzero(fragment.mask.any(axis=(0, 2)))[-1]) for fragment in self.fragments]
         return self.fragments.pop(max(range(len(warps)), key=lambda number: (warps[number], number)))
 
     def push(self, pc: int, mask: Bool, steps: int, *, alone: bool = False) -> None:

@@ -400,12 +400,15 @@ def _per_barrier(execute: Terminator, numbers: list[Operand], site: Site) -> Ter
 def wait_for_phase(decoded: Decoded, site: Site) -> Terminator:
     """SYNCS.PHASECHK.TRYWAIT: a warp none of whose lanes finds its phase complete waits for that."""
     done, result = transaction_barriers.phase_done(decoded), transaction_barriers.result_of(decoded)
+    addresses = transaction_barriers.object_addresses(decoded)
 
     def execute(batch: Batch, fragment: Fragment) -> int:
         found = np.logical_and(batch.active(), done(batch))
         going = found.any(axis=2, keepdims=True)
         waits = np.logical_and(batch.mask, ~going)
         batch.set_predicate(result, found)
+        if batch.observer is not None and going.any():
+            batch.observer.phase(batch, addresses(batch), found)
         if not waits.any():
             return site.next
         batch.push(site.next, np.logical_and(batch.mask, going), fragment.steps)
@@ -420,9 +423,23 @@ def trap(decoded: Decoded, site: Site) -> Terminator:
 
     def execute(batch: Batch, fragment: Fragment) -> int:
         where = first_lane(batch, batch.mask)
-        raise DeviceAssertError("the kernel trapped", lane_location(batch, decoded.instruction, where))
+        source = decoded.instruction.source
+        in_groups = source is not None and "cooperative_groups" in source.file
+        message = "grid.sync() in a launch that is not cooperative: write `cooperative: true`" if in_groups else ""
+        raise DeviceAssertError(message or "the kernel trapped", lane_location(batch, decoded.instruction, where))
 
     return guarded(execute, decoded, site)
+
+
+def set_register_limit(decoded: Decoded, site: Site) -> Step:
+    """USETMAXREG: setmaxnreg; registers are never short here, so that an allocation succeeds at once."""
+    results = [operand for operand in decoded.operands if operand.kind is OperandKind.UNIFORM_PREDICATE]
+
+    def execute(batch: Batch) -> None:
+        for result in results:
+            batch.set_predicate(result, TRUE)
+
+    return execute
 
 
 def bssy(decoded: Decoded, site: Site) -> Step:
@@ -525,4 +542,5 @@ STEPS: dict[str, Callable[[Decoded, Site], Step]] = {
     "PREEXIT": nothing,
     "ACQBULK": nothing,
     "WARPGROUP": nothing,
+    "USETMAXREG": set_register_limit,
 }

@@ -8,6 +8,7 @@ lock cannot starve the lock's holder.
 
 from __future__ import annotations
 
+from math import prod
 from time import perf_counter
 from typing import TYPE_CHECKING
 
@@ -18,7 +19,7 @@ from gpuprof.emulator.control import compaction, divergence
 from gpuprof.emulator.control.barriers import PHASE_SLOT, Batch, Fragment
 from gpuprof.emulator.state.faults import call_site, code_location, first_lane, lane_location
 from gpuprof.errors import BarrierDeadlockError, EmulationError, InstructionLimitError
-from gpuprof.isa.machine import INSTRUCTION_BYTES
+from gpuprof.isa.machine import INSTRUCTION_BYTES, Dim3
 
 if TYPE_CHECKING:
     from gpuprof.emulator.contract import Code, StraightCode
@@ -174,8 +175,17 @@ def _endless(batch: Batch, program: Code, run: StraightCode) -> InstructionLimit
     limit = batch.launch.options.instruction_limit
     where = first_lane(batch, batch.mask)
     place = lane_location(batch, program.instructions[run.last - 1], where)
-    return InstructionLimitError(
-        f"a warp executed more than {limit:,} instructions: an endless loop? If not, raise --emulate-limit", place
+    return InstructionLimitError(endless_message(limit, batch.block_count, batch.launch.grid), place)
+
+
+def endless_message(limit: int, together: int, grid: Dim3) -> str:
+    """Why a warp that does not end may not; ``together`` blocks of the grid run side by side."""
+    message = f"a warp executed more than {limit:,} instructions: an endless loop? If not, raise --emulate-limit"
+    if together >= prod(grid):
+        return message
+    return (
+        f"{message}. Or it waits for a block that was not launched: {together:,} of the {prod(grid):,} blocks run at a "
+        "time, in the grid's order; blocks that wait for later ones need `cooperative: true`"
     )
 
 

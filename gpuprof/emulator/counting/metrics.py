@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from gpuprof.emulator.counting.counters import Counters
 from gpuprof.isa import ncu_metrics as m
 from gpuprof.isa.opcodes import (
+    COUNTED_OPERATIONS,
     FIRST_WITH_PACKED_FLOPS,
     PACKED_FLOPS,
     Access,
@@ -28,8 +29,7 @@ from gpuprof.sass.model import Instruction
 #: Base opcodes by class of operation, for ``smsp__sass_thread_inst_executed_op_<class>_pred_on``.
 OPERATIONS: Mapping[str, frozenset[str]] = {
     operation.value: names_where(lambda row, operation=operation: row.operation is operation)  # type: ignore[misc]
-    for operation in Operation
-    if operation is not Operation.UNKNOWN
+    for operation in COUNTED_OPERATIONS
 }
 #: Base opcodes of the floating-point counters of single opcodes.
 FLOPS: Mapping[str, frozenset[str]] = {
@@ -97,7 +97,11 @@ _GLOBAL = {op: _accessing(access, spaces=_EITHER_GLOBAL) for op, access in _ACCE
 _COPIES = _accessing(Access.COPY, spaces=[Space.GLOBAL])
 _MATRIX_LOADS = _accessing(Access.MATRIX_LOAD, spaces=[Space.SHARED])
 _ALL_GLOBAL = frozenset().union(*_GLOBAL.values(), _COPIES)
-_ALL_SHARED = _COPIES | names_where(lambda row: row.access is not None and row.space in _EITHER_SHARED)
+#: wgmma, whose factors lie in shared memory.
+_WARPGROUP_PRODUCTS = frozenset(("HGMMA", "QGMMA", "IGMMA"))
+_ALL_SHARED = (
+    _COPIES | _WARPGROUP_PRODUCTS | names_where(lambda row: row.access is not None and row.space in _EITHER_SHARED)
+)
 _ALL_LOCAL = names_where(lambda row: row.access is not None and row.space is Space.LOCAL)
 _BRANCHES = names_where(lambda row: row.is_branch)
 _GROUP_SYNC = ("WARPSYNC",)

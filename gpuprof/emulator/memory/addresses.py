@@ -187,8 +187,15 @@ class WindowPlace:
         self.name = name
 
     def check_shared(self, lanes: LaneState, addresses: Int64) -> None:
-        """As ``check``, of shared memory. What the driver keeps at its start is not the kernel's."""
-        self.check(lanes, addresses, lanes.shared.limit, lanes.shared.start)
+        """As ``check``, of shared memory. What the driver keeps at its start is not the kernel's.
+
+        nvcc reads an array of three words with one load of four: what it reads behind the end, up to a multiple of 16
+        bytes, it never uses.
+        """
+        limit = lanes.shared.limit
+        if self.width > 4 and self.verb == "read":
+            limit = -(-limit // 16) * 16
+        self.check(lanes, addresses, limit, lanes.shared.start)
 
     def check_local(self, lanes: LaneState, addresses: Int64) -> None:
         """As ``check``, of local memory: below the stack pointer nothing is the thread's (R1, by the CUDA ABI)."""

@@ -72,6 +72,7 @@ class Arena:
         self.capacity_bytes = capacity_bytes
         self.used_bytes = 0
         self.names: dict[int, ArrayName] = {}  #: by address, for messages
+        self.workspace: int | None = None  #: address of the barrier of cooperative launches, made when one first asks
         self.heap: Heap | None = None  #: of device-side malloc, made when a kernel first asks
         self._starts: list[int] = []
         self._regions: list[Region] = []

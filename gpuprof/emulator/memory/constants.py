@@ -12,7 +12,7 @@ from gpuprof.emulator.contract import Decoded, NotCovered, Step
 from gpuprof.emulator.memory.addresses import access_width
 from gpuprof.emulator.state.operands import ZERO, bind_alone, scalar
 from gpuprof.emulator.state.special import first_active
-from gpuprof.emulator.state.special_values import LOCAL_WINDOW_HIGH, SHARED_WINDOW_HIGH
+from gpuprof.emulator.state.special_values import LOCAL_WINDOW_HIGH, PARAMETER_WINDOW_HIGH, SHARED_WINDOW_HIGH
 from gpuprof.errors import MemoryFaultError
 from gpuprof.isa.constant_bank import BankLayout
 from gpuprof.isa.machine import CONSTANT_BANK_BYTES, INSTRUCTION_BYTES
@@ -37,6 +37,7 @@ def fill_bank(bank: bytearray, layout: BankLayout, block: Any, grid: Any, stack:
     _put(bank, layout.local_window, "<Q", LOCAL_WINDOW_HIGH << 32)
     _put(bank, layout.shared_window, "<Q", SHARED_WINDOW_HIGH << 32)
     _put(bank, layout.multiprocessors, "<I", 1)
+    _put(bank, layout.parameter_pointer, "<Q", PARAMETER_WINDOW_HIGH << 32)
     _put(bank, layout.dynamic_shared, "<I", shared)
 
 

@@ -11,7 +11,7 @@ Source: PTX ISA, "mbarrier"; the forms' meaning was found from nvcc's code for e
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -50,7 +50,8 @@ class _Layout:
     def arrived(self, word: int, arrivals: int) -> tuple[bool, int] | None:
         """(whether the phase is complete, the object then) after some arrivals; None: more than it waits for."""
         full = 1 << self.pending_bits
-        pending = (word >> self.pending_at & full - 1) + arrivals
+        before = word >> self.pending_at & full - 1
+        pending = (before or full if self.has_bytes else before) + arrivals  # 0: all arrived, bytes are to come
         if pending > full:
             return None
         return self.settled(word, pending)
@@ -74,6 +75,7 @@ _ARRIVALS: dict[str, tuple[int | None, int | None]] = {
     "A1T0": (1, 0),
     "ART0": (None, 0),
     "A0TR": (0, None),
+    "A0T1": (0, 1),
     "": (1, None),
 }
 
@@ -113,7 +115,7 @@ class _Place:
         return np.broadcast_to(flat, (lanes.block_count, lanes.warp_count, WARP))
 
 
-def _first_of_warps(lanes: Batch) -> Bool:
+def first_of_warps(lanes: Batch) -> Bool:
     """Of every warp that executes its first active lane: instructions of the uniform datapath execute once."""
     active = lanes.active()
     first: Bool = active & (np.arange(WARP) == active.argmax(axis=2)[:, :, None])
@@ -125,7 +127,7 @@ def _exchange(decoded: Decoded) -> Step:
     place, source, target = _Place(decoded), decoded.operands[-1], decoded.operands[0]
 
     def execute(lanes: Batch) -> None:
-        chosen = _first_of_warps(lanes)
+        chosen = first_of_warps(lanes)
         places = place.elements(lanes)[chosen]
         memory = lanes.shared.rows(8).reshape(-1)
         old = np.zeros(chosen.shape, np.uint64)
@@ -179,14 +181,21 @@ def arrive_before_sm90(decoded: Decoded, index: int) -> Step:
 
 
 def copies_arrive(decoded: Decoded, index: int) -> Step:
-    """ARRIVES.LDGSTSBAR.64.ARVCNT [a]: cp.async.mbarrier.arrive.noinc; the lane's copies are done, so it arrives."""
-    if not decoded.has("ARVCNT"):
+    """ARRIVES.LDGSTSBAR.64 [a]: cp.async.mbarrier.arrive; the lane's copies are done, so it arrives.
+
+    Since sm_90 .ARVCNT is the form that counts as an arrival (.noinc); with .TRANSCNT the arrival that the copies owe
+    is one byte, which a SYNCS.ARRIVE.A0T1 before it announced. Before sm_90 an ATOMS.ADD makes the count larger.
+    """
+    form = tuple(word for word in decoded.modifiers if word in ("ARVCNT", "TRANSCNT"))
+    if len(form) != int(decoded.arch >= 90):
         raise NotCovered(decoded.instruction.mnemonic)
+    arrivals, expected = (0, -1) if "TRANSCNT" in form else (1, 0)
     place = _Place(decoded)
 
     def execute(lanes: Batch) -> None:
         places = place.elements(lanes)[lanes.active()]
-        _change(lanes, decoded, places, np.ones(len(places), np.int64), np.zeros(len(places), np.int64))
+        nothing = np.zeros(len(places), np.int64)
+        _change(lanes, decoded, places, nothing + arrivals, nothing + expected)
 
     return execute
 
@@ -217,6 +226,11 @@ def _change(lanes: Batch, decoded: Decoded, places: Array, arrivals: Array, expe
 def _with_bytes(word: int, change: int) -> int:
     waiting = (word >> _BYTES_AT) + change & _BYTES
     return word & ~(_BYTES << _BYTES_AT) | waiting << _BYTES_AT
+
+
+def object_addresses(decoded: Decoded) -> Callable[[Batch], Array]:
+    """Per lane: the shared address of the object that an instruction names."""
+    return narrow_address(memory_operand(decoded.instruction))
 
 
 def phase_done(decoded: Decoded) -> Callable[[Batch], Bool]:
@@ -257,25 +271,32 @@ def bulk_copy(decoded: Decoded, index: int) -> Step:
     amount = decoded.operands[-1]
 
     def execute(lanes: Batch) -> None:
-        chosen = _first_of_warps(lanes)
+        chosen = first_of_warps(lanes)
         shape = chosen.shape
         to, barrier = (np.broadcast_to(lanes.u32_next(target, step), shape)[chosen].tolist() for step in (0, 1))
         start = np.broadcast_to(lanes.u64(bind_alone(source)), shape)[chosen].tolist()
         size = (np.broadcast_to(lanes.u32(amount), shape)[chosen].astype(np.int64) * 16).tolist()
         rows = np.broadcast_to(lanes.row_offsets(1), shape)[chosen].tolist()
-        memory, words = lanes.shared.rows(1), lanes.shared.rows(8)
-        completed = False
-        for row, place, first, count, at in zip(rows, to, start, size, barrier, strict=True):
+        memory = lanes.shared.rows(1)
+        for row, place, first, count in zip(rows, to, start, size, strict=True):
             _check_copy(lanes, decoded, chosen, place, first, count)
             memory[row, place : place + count] = lanes.launch.arena.view(first, count)
-            word = _with_bytes(int(words[row, at >> 3]), -count)
-            pending = word >> _SYNCS.pending_at & (1 << _SYNCS.pending_bits) - 1
-            done, words[row, at >> 3] = _SYNCS.settled(word, pending or 1 << _SYNCS.pending_bits)
-            completed = completed or done
-        if completed:
-            lanes.complete_phase()
+        bytes_arrive(lanes, list(zip(rows, barrier, size, strict=True)))
 
     return execute
+
+
+def bytes_arrive(lanes: Batch, arrivals: Sequence[tuple[int, int, int]]) -> None:
+    """Bytes of bulk copies are there: (row of the batch, the mbarrier's shared address, bytes) each."""
+    words = lanes.shared.rows(8)
+    completed = False
+    for row, at, count in arrivals:
+        word = _with_bytes(int(words[row, at >> 3]), -count)
+        pending = word >> _SYNCS.pending_at & (1 << _SYNCS.pending_bits) - 1
+        done, words[row, at >> 3] = _SYNCS.settled(word, pending or 1 << _SYNCS.pending_bits)
+        completed = completed or done
+    if completed:
+        lanes.complete_phase()
 
 
 def _check_copy(lanes: Batch, decoded: Decoded, chosen: Bool, place: int, first: int, count: int) -> None:

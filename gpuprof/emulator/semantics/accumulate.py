@@ -35,6 +35,7 @@ class Adder:
 
     block: int  #: products of 16-bit factors added at once; of TF32, half as many
     bits: int  #: fraction bits kept below the largest term's leading bit
+    kept: int = 23  #: fraction bits of a float32 sum
 
 
 ADDERS: dict[int, Adder] = {
@@ -47,6 +48,9 @@ ADDERS: dict[int, Adder] = {
     120: Adder(16, 25),
 }
 NEWEST = 120
+#: Those of wgmma, by SASS: recorded for every layout and for special values on an H200 (tests/hardware/hopper). The
+#: sums of 8-bit factors have 13 fraction bits, before and after they are added up.
+WARPGROUP_ADDERS = {"HGMMA": ADDERS[90], "QGMMA": Adder(32, 13, 13)}
 #: The exponent of a zero factor: below every sum of two others.
 LOWEST = -1000
 #: A top exponent below this one is that of a block of zeros: a product of two numbers that are not zero is above.
@@ -55,14 +59,18 @@ NOTHING = -500
 NARROW_RANGE = 90
 
 
+def adder_of(arch: int) -> Adder:
+    """The adder of HMMA on an architecture (89, 90 ...)."""
+    return ADDERS.get(arch, ADDERS[NEWEST])
+
+
 def tensor_sum(
-    left: Any, right: Any, addend: Any, *, arch: int, narrow: bool, smallest: int = -126, wide: bool = False
+    left: Any, right: Any, addend: Any, *, adder: Adder, narrow: bool, smallest: int = -126, wide: bool = False
 ) -> F64:
     """(…, 16, K) times (…, 8, K) transposed, plus (…, 16, 8): as doubles that are representable in the result type.
 
     ``smallest`` is the exponent of the factors' smallest normal number, which their denormals keep; ``wide`` says TF32.
     """
-    adder = ADDERS.get(arch, ADDERS[NEWEST])
     if wide:
         adder = replace(adder, block=adder.block // 2)
     shape = addend.shape
@@ -87,7 +95,7 @@ def _sum_of_blocks(first: F32, second: F32, total: F64, adder: Adder, smallest: 
     for start in range(0, len(first), adder.block):
         part = slice(start, start + adder.block)
         block = _Block(first[part, :, None], second[part, None], exponents[0][part, :, None], exponents[1][part, None])
-        total = _rounded(_add_block(block, total, adder), narrow=narrow)
+        total = _rounded(_add_block(block, total, adder), narrow=narrow, kept=adder.kept)
     return total
 
 
@@ -180,10 +188,13 @@ def _special_sum(block: _Block, total: F64, top: Any, adder: Adder) -> F64:
     return np.where(special, plain, aligned)
 
 
-def _rounded(value: F64, *, narrow: bool) -> F64:
+def _rounded(value: F64, *, narrow: bool, kept: int) -> F64:
     """To FP16 (nearest even), or cut to float32; too large a sum is infinite in both, and a zero has no sign."""
     if narrow:
         return half_to_single(to_half(value)).astype(np.float64) + 0.0
+    if kept < 23:
+        fraction = np.where(np.isfinite(value), np.int64((1 << 52 - kept) - 1), np.int64(0))
+        value = (np.ascontiguousarray(value).view(np.int64) & ~fraction).view(np.float64)
     magnitude = np.abs(value)
     if (((magnitude >= 2.0**-126) & (magnitude < 2.0**127)) | (value == 0)).all():
         return (value.view(np.int64) & ~np.int64(0x1FFFFFFF)).view(np.float64) + 0.0

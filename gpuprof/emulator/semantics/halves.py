@@ -220,7 +220,7 @@ def hmnmx2(insn: Decoded) -> Execute:
 
 def _without_absolute(operand: Operand) -> Operand:
     """A plain operand that reads the same register without ``|x|``."""
-    parts = {each.name: getattr(operand, each.name) for each in fields(Operand)}
+    parts = {field.name: getattr(operand, field.name) for field in fields(Operand)}
     return Operand(**(parts | {"absolute": False}))
 
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpuprof.emulator.semantics.accumulate import tensor_sum
+from gpuprof.emulator.semantics.accumulate import adder_of, tensor_sum
 from gpuprof.emulator.semantics.base import Decoded, Execute, NotCovered, semantics
 from gpuprof.emulator.semantics.forms import allow, pick, required_integer
 from gpuprof.emulator.semantics.logic import population
@@ -75,15 +75,15 @@ def halves_of(value: U32) -> NDArray[np.uint16]:
     return np.ascontiguousarray(value)[..., None].view(np.uint16)
 
 
-def _half_parts(value: U32) -> Any:
+def half_parts(value: U32) -> Any:
     return half_to_single(halves_of(value))
 
 
-def _bfloat_parts(value: U32) -> Any:
+def bfloat_parts(value: U32) -> Any:
     return bfloat_to_single(halves_of(value))
 
 
-def _tf32_parts(value: U32) -> Any:
+def tf32_parts(value: U32) -> Any:
     """The upper 19 bits count: sign, 8 of exponent, 10 of mantissa."""
     return (value & np.uint32(0xFFFFE000)).view(np.float32)[..., None]
 
@@ -98,18 +98,18 @@ def hmma(insn: Decoded) -> Execute:
     if depth is None:
         raise NotCovered(insn.instruction.mnemonic)
     per_register = 1 if insn.has("TF32") else 2
-    unpack = _tf32_parts if insn.has("TF32") else _bfloat_parts if insn.has("BF16") else _half_parts
+    unpack = tf32_parts if insn.has("TF32") else bfloat_parts if insn.has("BF16") else half_parts
     result, a, b, c = insn.operands[:4].exactly(4)
     a_count, b_count = 16 * depth // 32 // per_register, 8 * depth // 32 // per_register
     narrow = insn.modifiers[1] == "F16"
     smallest = -126 if insn.has("TF32", "BF16") else -14
-    arch, wide = insn.arch, insn.has("TF32")
+    adder, wide = adder_of(insn.arch), insn.has("TF32")
 
     def execute(lanes: Lanes) -> None:
         left = left_matrix(unpack(words(lanes, a, a_count)), 16)
         right = right_matrix(unpack(words(lanes, b, b_count)))
         addend = _half_accumulator(lanes, c) if narrow else _single_accumulator(lanes, c)
-        total = tensor_sum(left, right, addend, arch=arch, narrow=narrow, smallest=smallest, wide=wide)
+        total = tensor_sum(left, right, addend, adder=adder, narrow=narrow, smallest=smallest, wide=wide)
         if narrow:
             _store_halves(lanes, result, total)
         else:
@@ -136,8 +136,8 @@ def _sparse(insn: Decoded) -> Execute:
     if depth is None or pair > 1:
         raise NotCovered(insn.instruction.text)
     narrow = "F32" not in insn.modifiers
-    unpack, smallest = (_bfloat_parts, -126) if insn.has("BF16") else (_half_parts, -14)
-    arch, half = insn.arch, depth // 2
+    unpack, smallest = (bfloat_parts, -126) if insn.has("BF16") else (half_parts, -14)
+    adder, half = adder_of(insn.arch), depth // 2
 
     def execute(lanes: Lanes) -> None:
         left = left_matrix(unpack(words(lanes, a, half // 4)), 16)
@@ -146,7 +146,7 @@ def _sparse(insn: Decoded) -> Execute:
         chosen = np.take_along_axis(right[..., None, :, :], columns[..., :, None, :], axis=-1)
         addend = _half_accumulator(lanes, c) if narrow else _single_accumulator(lanes, c)
         total = tensor_sum(
-            left[..., None, :], chosen, addend[..., None, :], arch=arch, narrow=narrow, smallest=smallest
+            left[..., None, :], chosen, addend[..., None, :], adder=adder, narrow=narrow, smallest=smallest
         )
         if narrow:
             _store_halves(lanes, result, total[..., 0, :])
@@ -177,7 +177,7 @@ def _single_accumulator(lanes: Lanes, c: Operand) -> Any:
 
 
 def _half_accumulator(lanes: Lanes, c: Operand) -> Any:
-    parts = _half_parts(words(lanes, c, 2))  # register q: row half q, columns 2t and 2t + 1
+    parts = half_parts(words(lanes, c, 2))  # register q: row half q, columns 2t and 2t + 1
     return result_matrix(parts.reshape(*parts.shape[:-2], 4), 16)
 
 

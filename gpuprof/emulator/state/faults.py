@@ -68,7 +68,7 @@ def call_site(lanes: LaneState, pc: int, where: tuple[int, int, int]) -> int | N
     instructions = lanes.launch.program.instructions
     for instruction in instructions[pc // 16 :]:
         if instruction.opcode == "RET":
-            register = next((each for each in instruction.operands if each.kind is OperandKind.REGISTER), None)
+            register = next((operand for operand in instruction.operands if operand.kind is OperandKind.REGISTER), None)
             if register is None or register.is_zero:
                 return None
             full = np.broadcast_to(lanes.registers[register.index], (lanes.block_count, lanes.warp_count, WARP))

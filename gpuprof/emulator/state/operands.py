@@ -58,7 +58,7 @@ def bind(operand: Operand, encoding: int) -> BoundOperand:
     """``operand`` of an instruction with this 128-bit encoding, with its readers."""
     raw, raw64 = _raw_readers(operand, encoding)
     return BoundOperand(
-        **{each.name: getattr(operand, each.name) for each in fields(Operand)},
+        **{entry.name: getattr(operand, entry.name) for entry in fields(Operand)},
         read_raw=raw,
         read_u32=_integer(raw, operand, np.uint32),
         read_u64=_integer(raw64, operand, np.uint64),

@@ -66,7 +66,7 @@ def own(**options: Any) -> Any:
 
 def rules(state: Any) -> dict[str, Rule]:
     """Field -> rule, of a state or its class; raises KeyError for a field that was declared without one."""
-    return {each.name: each.metadata[_RULE] for each in fields(state)}
+    return {entry.name: entry.metadata[_RULE] for entry in fields(state)}
 
 
 def part_of(state: State, rows: Array, warps: Array, own_values: Mapping[str, Any]) -> State:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 #: High word of the generic addresses of shared and of local memory.
 SHARED_WINDOW_HIGH = 0x7E00
 LOCAL_WINDOW_HIGH = 0x7E80
+#: And of the kernel's parameters in constant bank 0.
+PARAMETER_WINDOW_HIGH = 0x7D00
 _LANES = np.arange(WARP, dtype=np.uint64)
 
 

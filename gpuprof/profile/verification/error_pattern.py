@@ -109,7 +109,7 @@ def picture(wrong: NDArray[np.bool_]) -> tuple[str, ...]:
     plane, there = _as_plane(wrong), _as_plane(np.ones_like(wrong))
     row_edges = _edges(plane.shape[0], PICTURE_ROWS)
     column_edges = _edges(plane.shape[1], PICTURE_COLUMNS)
-    summed, cells = (_sums(each, row_edges, column_edges) for each in (plane, there))
+    summed, cells = (_sums(mask, row_edges, column_edges) for mask in (plane, there))
     marks = np.where(summed == 0, np.where(cells == 0, " ", "."), np.where(summed == cells, "#", "x"))
     return tuple("".join(line).rstrip() for line in marks)
 

@@ -6,10 +6,10 @@ import re
 from collections.abc import Sequence
 
 from gpuprof.report import units
-from gpuprof.report.columns import STATUS, VARIANT, Head, Row, draw, rows_of
+from gpuprof.report.columns import STATUS, VARIANT, ColumnSpec, Row, draw, rows_of
 from gpuprof.report.layout import Column
 from gpuprof.report.page.model import Cell, ColumnHead, Table, TableRow
-from gpuprof.report.run_table import heads_for
+from gpuprof.report.run_table import specs_for
 from gpuprof.results.agreement import DIFFERS, EQUAL, agreement
 from gpuprof.results.best import best_of
 from gpuprof.results.derived import counters_of, describe
@@ -20,30 +20,34 @@ from gpuprof.results.model import Run, Verification
 MARKS = {"ok": "good", "built": "", "ran": "", "reference": "", "unchecked": "warn", "skipped": "warn"}
 
 
+#: Variants whose counters stand side by side.
+MAX_COUNTED = 24
+
+
 def run_table(run: Run, columns: Sequence[str] = ()) -> Table | None:
     """Every column that says something; what is equal in all rows is told in the note."""
     if not run.results:
         return None
     rows = rows_of(run.results)
-    shown: list[tuple[Head, Column]] = []
+    shown: list[tuple[ColumnSpec, Column]] = []
     equal: list[str] = []
-    for head in heads_for(run, columns=columns):
-        for column in draw((head,), rows) if head.name != VARIANT.name else ():
+    for spec in specs_for(run, columns=columns):
+        for column in draw((spec,), rows) if spec.name != VARIANT.name else ():
             if column.silent:
-                equal.append(f"{head.title} {column.silent}")
+                equal.append(f"{spec.title} {column.silent}")
             else:
-                shown.append((head, column))
+                shown.append((spec, column))
     best = best_of(run)
     bases = [is_baseline(run, result) for result in run.results]
     return Table(
         identifier="variants",
         caption="Variants",
         first="variant",
-        columns=tuple(_column_head(head) for head, _ in shown),
+        columns=tuple(_column_head(spec) for spec, _ in shown),
         rows=tuple(
             TableRow(
                 row.result.variant,
-                tuple(_cell(head, row, column.cells[number]) for head, column in shown),
+                tuple(_cell(spec, row, column.cells[number]) for spec, column in shown),
                 "best"
                 if best and best.result is row.result
                 else "baseline"
@@ -56,29 +60,29 @@ def run_table(run: Run, columns: Sequence[str] = ()) -> Table | None:
     )
 
 
-def _column_head(head: Head) -> ColumnHead:
-    entry = describe(head.name)
-    title = "".join(part if part.endswith(("_", "-")) else f"{part} " for part in head.short.split("\n")).strip()
-    return ColumnHead(head.name, title, entry.meaning if entry else head.title, head.right)
+def _column_head(spec: ColumnSpec) -> ColumnHead:
+    entry = describe(spec.name)
+    title = "".join(part if part.endswith(("_", "-")) else f"{part} " for part in spec.short.split("\n")).strip()
+    return ColumnHead(spec.name, title, entry.meaning if entry else spec.title, spec.right)
 
 
-def _cell(head: Head, row: Row, text: str) -> Cell:
-    if head.name == STATUS.name:
+def _cell(spec: ColumnSpec, row: Row, text: str) -> Cell:
+    if spec.name == STATUS.name:
         return Cell(text, None, MARKS.get(text, "bad"))
-    return Cell(text, _value(head, row))
+    return Cell(text, _value(spec, row))
 
 
-def _value(head: Head, row: Row) -> float | None:
+def _value(spec: ColumnSpec, row: Row) -> float | None:
     """What orders the rows by this column."""
     result = row.result
     known = {**result.sizes, **result.parameters, **row.values}
-    if head.name == "time":
+    if spec.name == "time":
         return row.values.get("time_us")
-    if head.name == "interval" and result.timing is not None:
+    if spec.name == "interval" and result.timing is not None:
         return (result.timing.interval_us[1] - result.timing.interval_us[0]) / result.timing.median_us
-    if head.name == "blocks_run" and result.counters is not None:
+    if spec.name == "blocks_run" and result.counters is not None:
         return result.counters.blocks_run / max(1, result.counters.blocks_total)
-    value = known.get(head.name, result.modelled.get(head.name))
+    value = known.get(spec.name, result.modelled.get(spec.name))
     return float(value) if isinstance(value, int | float) else None
 
 
@@ -135,8 +139,10 @@ def expectations_table(run: Run) -> Table | None:
 
 
 def counters_table(run: Run) -> Table | None:
-    """Every counter of every variant, by Nsight Compute's names."""
+    """Every counter of every variant, by Nsight Compute's names; None for a sweep too wide to read (the CSV has it)."""
     counted = [(result.variant, counters) for result in run.results if (counters := counters_of(result)) is not None]
+    if len(counted) > MAX_COUNTED:
+        return None
     names = sorted({name for _, counters in counted for name in counters.values})
     rows = tuple(
         TableRow(

@@ -111,13 +111,13 @@ def _source_lines(sources: SourceTexts, source: SourceLine) -> Iterable[Text]:
 
     text = sources.line(source)
     name = source.file.rsplit("/", 1)[-1]
-    inlined = "".join(f" < {one.file.rsplit('/', 1)[-1]}:{one.line}" for one in source.inlined_at)
+    inlined = "".join(f" < {caller.file.rsplit('/', 1)[-1]}:{caller.line}" for caller in source.inlined_at)
     yield Text(f"// {name}:{source.line}{inlined}{'  ' + text if text else ''}", style="bright_black")
 
 
 def source_texts(analysis: Analysis) -> dict[str, str]:
     """file -> text of the user's files that the code names and that are there."""
-    lines = (each.source.of_user for each in analysis.function.body if each.source is not None)
+    lines = (instruction.source.of_user for instruction in analysis.function.body if instruction.source is not None)
     found = {}
     for file in dict.fromkeys(line.file for line in lines):
         with suppress(OSError):

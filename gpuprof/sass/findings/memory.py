@@ -175,7 +175,7 @@ def _structures(case: Case, requests: Sequence[_Request]) -> list[list[_Request]
 
 def _base_text(case: Case, index: int) -> tuple[object, ...]:
     place = _place_of_global(case.code(index)) or 0
-    operand = [one for one in case.code(index).operands if one.kind is OperandKind.MEMORY][place]
+    operand = [memory for memory in case.code(index).operands if memory.kind is OperandKind.MEMORY][place]
     if operand.base is None:
         return ()
     return operand.base.text.removesuffix(".reuse"), case.flow.definitions(index, ("R", operand.base.index)).sites

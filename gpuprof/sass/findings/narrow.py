@@ -43,7 +43,7 @@ def _rows(case: Case, indices: Sequence[int], space: Space) -> Iterator[tuple[in
         row = opcode(instruction.opcode)
         if row.access is not Access.LOAD or row.space is not space or access_bits(instruction) != 32:
             continue
-        operand = next((one for one in instruction.operands if one.kind is OperandKind.MEMORY), None)
+        operand = next((memory for memory in instruction.operands if memory.kind is OperandKind.MEMORY), None)
         if operand is None or operand.base is None or operand.base.is_zero:
             continue
         if instruction.predicate is not None:

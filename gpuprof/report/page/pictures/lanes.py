@@ -63,7 +63,7 @@ def _various(found: list[list[tuple[Result, AccessSample]]]) -> list[list[tuple[
 
 def _costliest(result: Result, space: str, verb: str) -> AccessSample | None:
     """The access with most sectors or wavefronts beyond its ideal; the first of equals."""
-    found = [each for each in result.accesses if each.space == space and each.verb == verb]
+    found = [access for access in result.accesses if access.space == space and access.verb == verb]
     return max(found, key=lambda each: each.cost - each.ideal, default=None)
 
 
@@ -87,12 +87,16 @@ def _figure(found: Sequence[tuple[Result, AccessSample]]) -> Figure:
 def describe(sample: AccessSample) -> str:
     """``1 LDS of 4 bytes per lane: 32 wavefronts, 1 without bank conflicts``."""
     lanes = sum(lane is not None for lane in sample.lanes)
+    asked = lanes * sample.width
+    places = [lane for lane in sample.lanes if lane is not None]
+    different = len({place + byte for place in places for byte in range(sample.width)})
     unit = "sector" if sample.space == "global" else "wavefront"
     cost = f"{sample.cost} {unit}{'s' * (sample.cost != 1)}"
     if sample.space == "global":
-        tail = f" for {lanes * sample.width} bytes, {sample.ideal} would hold them"
-        if sample.cost == sample.ideal:
-            tail = f" for {lanes * sample.width} bytes, as few as can hold them"
+        tail = f" for {asked} bytes" if different == asked else f" for {different} different bytes of {lanes} lanes"
+        if different == asked:
+            least = sample.cost == sample.ideal
+            tail += ", as few as can hold them" if least else f", {sample.ideal} would hold them"
     else:
         tail = ", no bank conflict" if sample.cost <= sample.ideal else f", {sample.ideal} without bank conflicts"
     place = f" at {PurePath(sample.file).name}:{sample.line}" if sample.line is not None else ""
@@ -236,8 +240,12 @@ def _grid(
             },
             {
                 "transform": [{"filter": "datum.used"}],
-                "mark": {"type": "text", "fontSize": 9},
-                "encoding": {"x": x, "text": {"field": "lane"}},
+                "mark": {"type": "text"},
+                "encoding": {
+                    "x": x,
+                    "text": {"field": "lane"},
+                    "size": {"condition": {"test": "length(datum.lane) > 2", "value": 7}, "value": 9},
+                },
             },
         ],
     }

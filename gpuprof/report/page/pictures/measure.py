@@ -7,7 +7,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from gpuprof.report import units
-from gpuprof.results.best import UNITS, cycles
+from gpuprof.results.best import UNITS
+from gpuprof.results.derived import sm_cycles
 from gpuprof.results.model import Result, Run, Status
 
 
@@ -45,13 +46,13 @@ def _modelled_interval(result: Result) -> tuple[float, float] | None:
 
 
 def _least_cycles(result: Result) -> float | None:
-    found = cycles(result)
+    found = sm_cycles(result)
     return None if found is None else max(found.values())
 
 
 def busiest(result: Result) -> str:
     """The part of an SM that needs most cycles, in words; empty without counters."""
-    found = cycles(result)
+    found = sm_cycles(result)
     return UNITS[max(found, key=lambda unit: found[unit])] if found else ""
 
 

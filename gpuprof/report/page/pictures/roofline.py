@@ -35,7 +35,7 @@ def roofline(run: Run) -> Figure | None:
     points = _points(run)
     if peaks is None or not points:
         return None
-    timed = any(point.gflops is not None for point in points)
+    timed = any(point.result.timing is not None for point in points)
     counted = any(counters_of(point.result) is not None for point in points)
     axis = "FLOP per byte of global sectors" if counted else "FLOP per byte, by the formulas of the YAML"
     source = "measured by gpuprof peaks" if peaks.source == "measured" else "of the datasheet"
@@ -43,7 +43,9 @@ def roofline(run: Run) -> Figure | None:
     caption += f"{units.rate(peaks.dram_gbps)} GB/s DRAM."
     if counted:
         caption += " Sectors are those between SM and L1: hits in a cache come on top of the DRAM ceiling."
-    if not timed:
+    if not timed and any("gflops" in point.result.modelled for point in points):
+        caption += " The marks are modelled rates, not measured ones."
+    elif not timed:
         caption += " Nothing was timed: the marks show what the ceilings allow at each variant's intensity."
     said = "; ".join(_sentence(point) for point in points[:MAX_NAMED])
     return Figure("Roofline", caption, to_svg(_spec(peaks, points, axis), f"Roofline. {caption} {said}"))
@@ -56,7 +58,9 @@ def _points(run: Run) -> list[_Point]:
         formula = result.work_flop / result.work_bytes if result.work_flop and result.work_bytes else None
         intensity = values.get("flop_per_byte", formula)
         if result.status is Status.OK and intensity:
-            found.append(_Point(result, intensity, values.get("gflops")))
+            modelled = result.modelled.get("gflops")
+            rate = values.get("gflops", None if modelled is None else float(modelled))
+            found.append(_Point(result, intensity, rate))
     return found
 
 
@@ -111,7 +115,8 @@ def _spec(peaks: PeakFacts, points: Sequence[_Point], axis: str) -> dict[str, An
         "scale": {"type": "log", "domain": [floor, peaks.fp32_gflops * 2.5], "nice": False},
         "axis": {"title": "GFLOP/s", "values": _decades(floor, 3 * peaks.fp32_gflops), "format": "~s"},
     }
-    timed = any(point.gflops is not None for point in points)
+    rated = any(point.gflops is not None for point in points)
+    timed = any(point.result.timing is not None for point in points)
     return {
         "height": HEIGHT,
         "layer": [
@@ -123,7 +128,7 @@ def _spec(peaks: PeakFacts, points: Sequence[_Point], axis: str) -> dict[str, An
             {
                 "data": {"values": rows},
                 "mark": {"type": "rule", "color": MUTED, "strokeDash": [3, 3]},
-                "encoding": {"x": x, "y": y, "y2": {"field": "roof"} if timed else {"datum": floor}},
+                "encoding": {"x": x, "y": y, "y2": {"field": "roof"} if rated else {"datum": floor}},
             },
             {
                 "data": {"values": rows},

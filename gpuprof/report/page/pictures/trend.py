@@ -36,10 +36,10 @@ def trend(run: Run, past: Sequence[PastResult]) -> Figure | None:
     runs = list(dict.fromkeys(row["run"] for row in rows))
     if len(runs) < 2:
         return None
-    dates = {each.run: each.started[5:16].replace("T", " ") for each in past}
+    dates = {entry.run: entry.started[5:16].replace("T", " ") for entry in past}
     for row in rows:
         row["x"] = f"{dates[row['run']]} {row['run'][:4]}"
-    order = [f"{dates[each]} {each[:4]}" for each in runs]
+    order = [f"{dates[run]} {run[:4]}" for run in runs]
     kept = [label for label in labels if any(row["variant"] == label for row in rows)]
     quantity = f"median time on {gpu}" if timed else "warp instructions"
     caption = f"{quantity[0].upper()}{quantity[1:]} in the last {len(runs)} stored runs."
