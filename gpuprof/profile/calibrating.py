@@ -76,7 +76,9 @@ def calibrate(
         tell("micro-kernels")
         options = _options(device, cuda_home, save=Path(name))
         run = run_experiment(experiments.load(_MICRO), options, SilentObserver())
-        problems += [f"{row.variant}: {row.reason}" for row in run.results if row.status is not Status.UNCHECKED]
+        problems += [
+            f"{row.variant}: {row.reason}" for row in run.results if row.status not in (Status.OK, Status.UNCHECKED)
+        ]
         gpu, micro = _from_micro(base, run, Path(name), problems)
     tell("bundled experiments")
     rows = list(_timed(device, cuda_home, only, tell, problems))
