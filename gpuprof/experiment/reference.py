@@ -19,6 +19,9 @@ from gpuprof.experiment.functions import FUNCTIONS
 from gpuprof.experiment.model import Buffer, Variant
 from gpuprof.experiment.operators import Value
 
+#: Elements of an output that a product of matrices is evaluated for at once.
+MATRIX_BLOCK = 1 << 21
+
 
 def evaluate(
     variant: Variant, inputs: Mapping[str, NDArray[Any]], names: Container[str] | None = None
@@ -59,37 +62,101 @@ def evaluate_in_pieces(
 ) -> Iterator[NDArray[Any]] | None:
     """The elements of an output's reference in order, flat, some at once; None for another expression.
 
-    It is one where every function works element by element and every array has the output's shape. Values and errors
-    are those of ``evaluate``.
+    It is one where every function works element by element and every array has the output's shape; products of
+    matrices go by rows (``A @ B + C``). Values and errors are those of ``evaluate``.
     """
     output, text = variant.buffers[name], variant.reference.expressions[name]
     expression = parse(text)
     arrays = {read: inputs[read] for read in expression.names if read in inputs}
     if output.dtype == "uint64" or element_types.kind_of(output.dtype) == "c":  # ``evaluate`` keeps values beyond int64
         return None
-    if not arrays or any(array.shape != output.shape for array in arrays.values()) or not _is_elementwise(expression):
+    if not arrays or not _is_elementwise(expression):
+        return None
+    factors = _factors(expression)
+    if factors is not None:
+        return _rows(variant, output, expression, arrays, factors)
+    if any(array.shape != output.shape for array in arrays.values()):
         return None
     flat = {input_name: array.reshape(-1) for input_name, array in arrays.items()}
-    return _pieces(variant, output, expression, flat)
+    return _pieces(variant, output, expression, flat, BLOCK, output.elements)
+
+
+def _rows(
+    variant: Variant,
+    output: Buffer,
+    expression: Expression,
+    arrays: Mapping[str, NDArray[Any]],
+    factors: tuple[frozenset[str], frozenset[str]],
+) -> Iterator[NDArray[Any]] | None:
+    """Some rows of the output at once; None where a name is needed by rows and whole, or a shape does not fit."""
+    lefts, rights = factors
+    sliced = {name: array for name, array in arrays.items() if name not in rights}
+    if lefts & rights or len(output.shape) != 2 or any(array.ndim != 2 for array in arrays.values()):
+        return None
+    if any(array.shape[0] != output.shape[0] for array in sliced.values()):
+        return None
+    if any(array.shape != output.shape for name, array in sliced.items() if name not in lefts):
+        return None
+    whole = {name: array for name, array in arrays.items() if name in rights}
+    rows = max(1, MATRIX_BLOCK // max(1, output.shape[1]))
+    return _pieces(variant, output, expression, sliced, rows, output.shape[0], whole)
 
 
 def _pieces(
-    variant: Variant, output: Buffer, expression: Expression, flat: Mapping[str, NDArray[Any]]
+    variant: Variant,
+    output: Buffer,
+    expression: Expression,
+    sliced: Mapping[str, NDArray[Any]],
+    step: int,
+    total: int,
+    whole: Mapping[str, NDArray[Any]] | None = None,
 ) -> Iterator[NDArray[Any]]:
-    for start in range(0, output.elements, BLOCK):
-        part = {input_name: array[start : start + BLOCK] for input_name, array in flat.items()}
-        value = expression.evaluate({**variant.sizes, **variant.parameters, **part})
+    """``step`` rows or elements of the arrays at once, of ``total``; ``whole`` arrays are the same each time."""
+    width = output.elements // total
+    for start in range(0, total, step):
+        part = {input_name: array[start : start + step] for input_name, array in sliced.items()}
+        value = expression.evaluate({**variant.sizes, **variant.parameters, **(whole or {}), **part})
         if isinstance(value, str):
             raise ExpressionError(f"`{expression.text}`: gives text, not numbers")
-        count = min(BLOCK, output.elements - start)
-        yield np.broadcast_to(_typed(np.asarray(value), output, expression.text), (count,))
+        count = min(step, total - start)
+        shape = (count, width) if whole is not None else (count,)
+        array = np.asarray(value)
+        if whole is not None and array.ndim and array.shape != shape:
+            check_shape((total, *array.shape[1:]), output, expression.text)
+        yield np.broadcast_to(_typed(array, output, expression.text), shape).reshape(-1)
+
+
+def _factors(expression: Expression) -> tuple[frozenset[str], frozenset[str]] | None:
+    """The names on the left and on the right of the products of matrices; None where there is no product.
+
+    The left factor is a plain name, or its names are in both sets.
+    """
+    lefts: set[str] = set()
+    rights: set[str] = set()
+    found = False
+    for node in ast.walk(expression.tree):
+        if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)):
+            continue
+        found = True
+        left = {each.id for each in ast.walk(node.left) if isinstance(each, ast.Name)}
+        right = {each.id for each in ast.walk(node.right) if isinstance(each, ast.Name)}
+        lefts |= left
+        rights |= right
+        if not isinstance(node.left, ast.Name):
+            rights |= left
+    return (frozenset(lefts), frozenset(rights)) if found else None
 
 
 def _is_elementwise(expression: Expression) -> bool:
-    """No product of matrices, no reduction (``max`` of one array is one), nothing that looks at other elements."""
-    for node in ast.walk(expression.tree):
-        if isinstance(node, ast.MatMult):
-            return False
+    """No reduction (``max`` of one array is one), nothing that looks at other elements.
+
+    But products of matrices, whose right factor may be anything.
+    """
+    waiting: list[ast.AST] = [expression.tree]
+    while waiting:
+        node = waiting.pop()
+        product = isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
+        waiting += [node.left] if product else ast.iter_child_nodes(node)  # type: ignore[attr-defined]
         if isinstance(node, ast.Call):
             called = node.func.id if isinstance(node.func, ast.Name) else ""
             reduces = called in ("min", "max") and (len(node.args) < 2 or node.keywords)

@@ -60,7 +60,8 @@ def test_a_kernel_file_opens_with_one_line_that_says_what_it_is(kernel: Path) ->
 def run(config: Path, folder: Path, *options: str) -> tuple[int, dict[str, Any], str]:
     """Exit code, the run's JSON, and what was printed."""
     out = folder / "run.json"
-    command = [sys.executable, "-m", "gpuprof", "run", str(config), "--device", "emulated", "--arch", "sm_89"]
+    command = [sys.executable, "-m", "gpuprof", "run", str(config), "--device", "emulated"]
+    command += ["--arch", load(config).arch or "sm_89"]
     command += ["--check", "--no-history", "--emulate-budget", str(BUDGET), "--json", str(out), *options]
     done = subprocess.run(command, capture_output=True, text=True, cwd=folder)
     return done.returncode, json.loads(out.read_text()), done.stdout + done.stderr

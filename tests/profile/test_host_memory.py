@@ -175,3 +175,39 @@ def test_the_system_says_what_is_free() -> None:
     free = available_bytes()
     assert free is None or 0 <= free < 1 << 50
     assert issubclass(DeviceMemoryError, Exception)
+
+
+@pytest.mark.parametrize(
+    ("text", "in_pieces"),
+    [
+        ("A @ B", True),
+        ("2 * (A @ D.T) + C", True),
+        ("where((A @ B) > 0, A @ B, 0)", True),
+        ("A @ B + C @ E", True),
+        ("A @ B + (S @ C) @ E", False),
+        ("(A @ B) @ E", False),
+        ("S @ S", False),
+        ("sum(A @ B)", False),
+    ],
+)
+def test_products_of_matrices_go_by_rows(
+    text: str, in_pieces: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reference, "MATRIX_BLOCK", 256)
+    shapes = {"A": (70, 30), "B": (30, 50), "C": (70, 50), "D": (50, 30), "E": (50, 50), "S": (70, 70)}
+    lines = (f"  {name}: {{dtype: float64, shape: {list(shape)}, fill: 0}}" for name, shape in shapes.items())
+    buffers = "".join(f"{line}\n" for line in lines)
+    extents = [70, 70] if text == "S @ S" else [70, 50]
+    (tmp_path / "e.yaml").write_text(
+        f"buffers:\n{buffers}  y: {{dtype: float64, shape: {extents}, output: true}}\n"
+        f'reference: {{y: "{text}"}}\n'
+        "variants:\n  v: {source: k.cu, kernel: k, block: 1, grid: 1, args: [y]}\n"
+    )
+    (tmp_path / "k.cu").write_text(SOURCE)
+    variant = experiments.load(tmp_path / "e.yaml").variants[0]
+    inputs = {name: np.random.default_rng(len(name)).normal(size=shape) for name, shape in shapes.items()}
+    pieces = reference.evaluate_in_pieces(variant, "y", inputs)
+    assert (pieces is not None) == in_pieces
+    if pieces is not None:
+        whole = reference.evaluate(variant, inputs)["y"]
+        np.testing.assert_allclose(np.concatenate(list(pieces)).reshape(whole.shape), whole, rtol=1e-12, atol=1e-12)

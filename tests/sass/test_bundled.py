@@ -25,11 +25,13 @@ def requests() -> dict[str, BuildRequest]:
     found: dict[str, BuildRequest] = {}
     folder = bundled.bundled_folder("configs")
     for config in sorted(folder.glob("*.yaml")):
-        for variant in experiments.load(config).variants:
+        experiment = experiments.load(config)
+        for variant in experiment.variants:
             step = variant.main_step
             if step is not None:
                 name = f"{step.source.stem}:{step.kernel.split('<')[0]}"
-                request = BuildRequest(step.source, step.kernel, "sm_89", step.defines, variant.flags, variant.include)
+                arch = experiment.arch or "sm_89"
+                request = BuildRequest(step.source, step.kernel, arch, step.defines, variant.flags, variant.include)
                 found.setdefault(name, request)
     return found
 
