@@ -30,7 +30,7 @@ from gpuprof.profile.modelling import trace_variants
 
 CONFIGS = Path(__file__).resolve().parent.parent / "configs"
 #: A line with fewer of the samples is not judged.
-LEAST_SHARE = 0.03
+MIN_SHARE = 0.03
 #: Reasons that Nsight Compute tells apart and whose order is within its sampling: agreeing in either is agreeing.
 CLOSE = 0.9
 
@@ -75,7 +75,7 @@ def compare(name: str, rows: list[list[Any]], launch: TracedLaunch, gpu: GpuCons
         for pair in (total, line):
             pair[0].update(sampled)
             pair[1].update(modelled)
-    judged = [pair for pair in by_line.values() if pair[0].total() >= LEAST_SHARE * total[0].total()]
+    judged = [pair for pair in by_line.values() if pair[0].total() >= MIN_SHARE * total[0].total()]
     return Compared(name, total[0], total[1], len(judged), sum(agree(*pair) for pair in judged))
 
 

@@ -175,7 +175,7 @@ def _predict(number: int, gpu: GpuConstants, budget: int) -> float:
 
 
 #: How far a fitted constant is moved to see what it does, as a share of itself, and by how much at least.
-STEP_SHARE, LEAST_STEP = 0.08, 0.02
+STEP_SHARE, MIN_STEP = 0.08, 0.02
 
 
 @dataclass(frozen=True)
@@ -193,7 +193,7 @@ def linearised(predictor: Predictor, gpu: GpuConstants, names: tuple[str, ...]) 
     base = np.log(predictor.times(gpu))
     steps, columns = [], []
     for name in names:
-        step = max(abs(gpu[name]) * STEP_SHARE, LEAST_STEP)
+        step = max(abs(gpu[name]) * STEP_SHARE, MIN_STEP)
         steps.append(step)
         columns.append(np.log(predictor.times(gpu.changed({name: gpu[name] + step}))) - base)
         print(f"  {name}", file=sys.stderr, flush=True)

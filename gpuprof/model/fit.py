@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     Times = Callable[[GpuConstants], NDArray[np.float64]]
 
 #: How far a constant is moved to see what it does, as a share of itself, and by how much at least.
-STEP_SHARE, LEAST_STEP = 0.08, 0.02
+STEP_SHARE, MIN_STEP = 0.08, 0.02
 #: Errors below this count like it: repeats of a measurement differ by as much.
 NOISE = 0.02
 #: How strongly a constant is held where it is, and how many steps it may move at once.
-_PRIOR, _MOST_STEPS = 0.02, 4.0
+_PRIOR, _MAX_STEPS = 0.02, 4.0
 _ROUNDS = 40
 
 
@@ -49,7 +49,7 @@ def linearised(
     base = np.log(times(gpu))
     steps, columns = [], []
     for name in names:
-        step = max(abs(gpu[name]) * STEP_SHARE, LEAST_STEP)
+        step = max(abs(gpu[name]) * STEP_SHARE, MIN_STEP)
         steps.append(step)
         columns.append(np.log(times(gpu.changed({name: gpu[name] + step}))) - base)
         tell(name)
@@ -64,7 +64,7 @@ def solved(linear: Linear, measured: Numbers, weights: Numbers, rows: NDArray[np
     for _ in range(_ROUNDS):
         own = weight / np.maximum(np.abs(residual - slopes @ moved), NOISE)
         normal = slopes.T @ (slopes * own[:, None]) + _PRIOR * np.eye(len(linear.names))
-        moved = np.clip(np.linalg.solve(normal, slopes.T @ (own * residual)), -_MOST_STEPS, _MOST_STEPS)
+        moved = np.clip(np.linalg.solve(normal, slopes.T @ (own * residual)), -_MAX_STEPS, _MAX_STEPS)
     return {
         name: max(linear.start[name] + float(by * step), 0.0)
         for name, by, step in zip(linear.names, moved, linear.steps, strict=True)

@@ -21,7 +21,7 @@ _BUSY = 0.6
 #: Of accesses whose addresses depend on data, above which the interval is twice as wide.
 _IRREGULAR = 0.05
 #: Atomic operations on global memory per warp, above which they are taken to contend.
-_MOST_ATOMICS = 4.0
+_MAX_ATOMICS = 4.0
 
 
 def predict(launches: Sequence[TracedLaunch], gpu: GpuConstants) -> Prediction:
@@ -57,8 +57,8 @@ def check_range(launch: TracedLaunch) -> None:
     """Raise ModelError for atomics of many threads on the same memory: the model has no contention between SMs."""
     atomics = float((launch.trace.accesses["kind"] == AccessKind.ATOMIC).sum())
     warps = len(launch.trace.blocks) * launch.trace.warps
-    if atomics > _MOST_ATOMICS * warps:
+    if atomics > _MAX_ATOMICS * warps:
         raise ModelError(
             f"{atomics / warps:.0f} global atomics per warp: contention between SMs is not modelled (limit "
-            f"{_MOST_ATOMICS:.0f})"
+            f"{_MAX_ATOMICS:.0f})"
         )

@@ -46,7 +46,7 @@ _WAVES = 3
 #: Turns of a loop that are kept at least.
 _FEWEST_TURNS = 6
 #: L1 that a kernel without shared memory leaves to shared memory.
-_LEAST_CARVEOUT = 8192
+_MIN_CARVEOUT = 8192
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def trace_launch(request: LaunchRequest, gpu: GpuConstants) -> TracedLaunch:
         - (
             next_carveout(facts, fits.shared_bytes_per_block * min(fits.blocks_per_sm, blocks_per_sm))
             if image.static_shared_bytes + request.shared_bytes
-            else _LEAST_CARVEOUT
+            else _MIN_CARVEOUT
         ),
         loops=_loops(image),
         irregular=found.irregular,

@@ -26,9 +26,9 @@ _PAIR_BYTES = 64.0
 #: Sectors of local memory that a block has for itself, at least.
 _LOCAL_SPAN = 1 << 22
 #: Different strides above which addresses are taken to depend on data.
-_MOST_STRIDES = 256
+_MAX_STRIDES = 256
 #: Sectors times blocks that are counted at most, and the span of addresses in sectors.
-_MOST_TOUCHES, _MOST_SPAN = 400_000_000, 1 << 26
+_MAX_TOUCHES, _MAX_SPAN = 400_000_000, 1 << 26
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +92,7 @@ def footprint(trace: LaunchTrace, grid: Dim3, code: NDArray[np.void]) -> Footpri
     alike = bool((lengths == lengths[0]).all())
     reads = np.isin(kinds[own], READS)
     groups = _groups(trace, own, regular, strides, reads, load_rounds(trace, code))
-    if len(groups) > _MOST_STRIDES:
+    if len(groups) > _MAX_STRIDES:
         groups, regular = (), np.zeros(len(own), bool)
     irregular = 1 - float(regular.mean()) if len(own) else 0.0
     return Footprint(grid, middle, tuple(groups), irregular, trace.instructions / blocks, every, alike)
@@ -150,7 +150,7 @@ def _groups(
     if not len(keys):
         return ()
     found, which = np.unique(keys, axis=0, return_inverse=True)
-    if len(found) > _MOST_STRIDES:
+    if len(found) > _MAX_STRIDES:
         return [Affine(True, (0, 0, 0), np.zeros(0, np.int64), np.zeros(0, np.int32), 0)] * len(found)
     chosen = own[regular]
     groups = []
@@ -205,7 +205,7 @@ class SharedSectors:
         trace = self._trace
         cost, cold = np.zeros(len(trace.sectors), np.float32), np.zeros(len(trace.sectors), np.uint8)
         local = self._local_bytes()
-        if not self._span or self._span > _MOST_SPAN or self._work() > _MOST_TOUCHES:
+        if not self._span or self._span > _MAX_SPAN or self._work() > _MAX_TOUCHES:
             self._as_traced(cost, cold, l2_bytes)
             return Costs(cost, cold, None, None, local)
         everyone = np.arange(self._total, dtype=np.int64)

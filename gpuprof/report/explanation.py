@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from gpuprof.model.explanation import Explanation, Share
 
 #: Parts of the code with less of the time are not shown, and so many at most.
-_LEAST_SHARE, _MOST_ROWS = 0.02, 12
+_MIN_SHARE, _MAX_ROWS = 0.02, 12
 #: What is gained below this share of the time is nothing.
-_LEAST_GAIN = 0.01
+_MIN_GAIN = 0.01
 
 
 def render_explanation(
-    found: Explanation, console: Console, meanings: Mapping[str, str], lines: int = _MOST_ROWS
+    found: Explanation, console: Console, meanings: Mapping[str, str], lines: int = _MAX_ROWS
 ) -> None:
     """One variant: its time, reasons, lines, loops, and what would be gained."""
     from rich.text import Text
@@ -37,7 +37,7 @@ def render_explanation(
     console.print()
     print_columns(_reason_columns(found.reasons, meanings), console)
     for title, shares in (("source line", found.lines), ("loop", found.loops)):
-        shown = [each for each in shares if each.share >= _LEAST_SHARE][:lines]
+        shown = [each for each in shares if each.share >= _MIN_SHARE][:lines]
         if shown:
             console.print()
             print_columns(_share_columns(title, shown), console)
@@ -47,7 +47,7 @@ def render_explanation(
 
 
 def _reason_columns(reasons: Mapping[str, float], meanings: Mapping[str, str]) -> list[Column]:
-    shown = sorted((share, name) for name, share in reasons.items() if share >= _LEAST_SHARE / 2)[::-1]
+    shown = sorted((share, name) for name, share in reasons.items() if share >= _MIN_SHARE / 2)[::-1]
     return [
         Column("reason", tuple(name for _, name in shown), ALWAYS, False, 10, ""),
         Column("warp cycles", tuple(f"{share:.1%}" for share, _ in shown), ALWAYS, True, 0, ""),
@@ -73,7 +73,7 @@ def leading(share: Share, count: int = 2) -> list[str]:
 def what_if_lines(found: Explanation) -> Iterator[str]:
     """``infinite DRAM: 31.2 us, 12.4 us less``, what gains most first."""
     for each in found.what_if:
-        if each.saves_us < _LEAST_GAIN * found.prediction.us:
+        if each.saves_us < _MIN_GAIN * found.prediction.us:
             yield f"{each.name}: nothing gained"
         else:
             yield f"{each.name}: {units.microseconds(each.us)}, {units.microseconds(each.saves_us)} less"

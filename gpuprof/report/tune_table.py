@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 SHOWN = 10
 #: Parameters of less than this share are not named.
-LEAST_SHARE = 0.02
+MIN_SHARE = 0.02
 
 
 def render_search(run: Run, console: Console) -> None:
@@ -95,7 +95,7 @@ def below(run: Run, search: SearchFacts) -> Iterator[tuple[str, str]]:
         said = [f"{number}: {cost_text(cost, search)}" for number, cost in known if cost is not None]
         yield "", f"best after trial {', '.join(said)}"
     if search.importance:
-        shares = [f"{name} {share:.0%}" for name, share in search.importance.items() if share >= LEAST_SHARE]
+        shares = [f"{name} {share:.0%}" for name, share in search.importance.items() if share >= MIN_SHARE]
         yield "", f"what the costs vary by, in the trials: {', '.join(shares)}"
     yield from _confirmation(search)
     failed = [row for row in run.results if row.status not in (Status.OK, Status.UNCHECKED)]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 #: The owner of bytes that an asynchronous copy is still writing: no thread.
 _PENDING = -1
 #: Copies that are remembered as pending: those that an mbarrier counts are waited for in a way that is not seen here.
-_MOST_PENDING = 2048
+_MAX_PENDING = 2048
 #: Judged lists of accesses that are remembered: a loop's intervals are the same again and again.
 _REMEMBERED = 4
 
@@ -62,7 +62,7 @@ class SharedConflicts:
         entry = Entry(form, addresses, mask, form.verb == COPY)
         self._log.append(entry)
         if entry.pending:
-            self._copies = [*self._copies[1 - _MOST_PENDING :], (self._group, entry)]
+            self._copies = [*self._copies[1 - _MAX_PENDING :], (self._group, entry)]
 
     def commit(self) -> None:
         """The copies since the last call are a group."""

@@ -9,7 +9,7 @@ import numpy as np
 from gpuprof.search.points import SearchPoints
 
 #: Fewer trials say nothing.
-LEAST_TRIALS = 10
+MIN_TRIALS = 10
 
 
 def importance(points: SearchPoints, indices: Sequence[int], costs: Sequence[float]) -> Mapping[str, float]:
@@ -20,7 +20,7 @@ def importance(points: SearchPoints, indices: Sequence[int], costs: Sequence[flo
     concentrates where costs are low.
     """
     values = np.asarray(costs, dtype=np.float64)
-    if len(values) < LEAST_TRIALS or np.ptp(values) == 0:
+    if len(values) < MIN_TRIALS or np.ptp(values) == 0:
         return {}
     try:
         from sklearn.ensemble import RandomForestRegressor

@@ -12,11 +12,11 @@ from gpuprof.experiment import bundled
 from gpuprof.profile.code_facts import facts_of, sass_facts
 from gpuprof.sass.analysis import analyse
 from gpuprof.sass.parse import parse_disassembly
-from gpuprof.sass.render import render
 from gpuprof.toolchain import find_tools
 from gpuprof.toolchain.build import Builder
 from gpuprof.toolchain.disasm import disassemble_text
 from gpuprof.toolchain.model import Build, BuildRequest
+from tests.sass.render import render
 from tests.sass.sass_tools import tool
 
 

@@ -14,7 +14,7 @@ from gpuprof.sass.analysis import analyse
 from gpuprof.sass.def_use import roles
 from gpuprof.sass.model import Disassembly, OperandKind
 from gpuprof.sass.parse import parse_disassembly
-from gpuprof.sass.render import render
+from tests.sass.render import render
 from tests.sass.sass_tools import ARCHS, DATA, compile_cubin, disassemble, printed_lines
 
 SOURCES = sorted(DATA.glob("*.cu"))

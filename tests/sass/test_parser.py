@@ -10,7 +10,7 @@ from gpuprof.errors import DisassemblyError
 from gpuprof.sass.model import OperandKind
 from gpuprof.sass.operands import parse_operand
 from gpuprof.sass.parse import parse_disassembly
-from gpuprof.sass.render import render, render_operand
+from tests.sass.render import render, render_operand
 from tests.sass.sass_tools import code_of, compile_cubin, disassemble, snippet
 
 OPERANDS = [

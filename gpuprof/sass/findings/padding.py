@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _PADS = (4, 8, 16, 32)
 _SWIZZLES = (4, 8, 16)  #: bytes that move together
-_LEAST_ROW, _MOST_ROW = 16, 4096
+_MIN_ROW, _MAX_ROW = 16, 4096
 Count = Callable[[int, "Lanes", "Bool"], tuple["Lanes", "Lanes"]]
 
 
@@ -56,8 +56,8 @@ def _row_lengths(known: Mapping[int, tuple[Value, Active]], indices: Sequence[in
     found: set[int] = set()
     for index in indices:
         addresses = np.unique(known[index][0].known[0])
-        found |= {int(step) for step in np.diff(addresses) if _LEAST_ROW <= step <= _MOST_ROW and step % 4 == 0}
-    widest = {row * 2**power for row in found for power in range(4) if row * 2**power <= _MOST_ROW}
+        found |= {int(step) for step in np.diff(addresses) if _MIN_ROW <= step <= _MAX_ROW and step % 4 == 0}
+    widest = {row * 2**power for row in found for power in range(4) if row * 2**power <= _MAX_ROW}
     return sorted(found | {row for row in widest if row >= 64})[:12]
 
 

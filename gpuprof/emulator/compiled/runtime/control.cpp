@@ -8,7 +8,7 @@
 enum { TURN = 256, SHORTEST_TURN = 16, PARKED_TURNS = 16 };
 static const i32 NEVER = 0x7fffffff;
 static const i64 WARP_SLICE = 1 << 14, BLOCK_SLICE = 1 << 17;
-enum { MOST_BLOCKS = 64 };
+enum { MAX_BLOCKS = 64 };
 
 bool stop_here(Warp& w, u32 fault, u32 site) {
   Stop& stop = *w.worker->stop;
@@ -336,7 +336,7 @@ extern "C" i32 gp_exit(Warp& w, u32 site, u32 yes, i32 next) {
   Block& block = *w.block;
   i32 known = 0;
   while (known < block.exit_count && block.exits[known] != (i32)site) ++known;
-  if (known == block.exit_count && known < MOST_EXITS) block.exits[block.exit_count++] = (i32)site;
+  if (known == block.exit_count && known < MAX_EXITS) block.exits[block.exit_count++] = (i32)site;
   w.live &= ~yes;
   recheck(w, BY_EXIT);
   return PARKED;
@@ -630,12 +630,12 @@ extern "C" i64 gp_run_traced(const Launch* launch, const i64* blocks, i64 count,
     worker.thread_values[(3 * warp + 1) * 32 + lane] = (u32)(t / x % y);
     worker.thread_values[(3 * warp + 2) * 32 + lane] = (u32)(t / (x * y) % z);
   }
-  Block* running[MOST_BLOCKS];
+  Block* running[MAX_BLOCKS];
   Block* spare = 0;
   i32 live = 0;
   i64 next = 0;
   while ((next < count || live) && stop->fault == NONE) {
-    if (next < count && live < MOST_BLOCKS) {
+    if (next < count && live < MAX_BLOCKS) {
       Block* block = spare ? spare : make_block(worker);
       spare = 0;
       start_block(*block, worker, blocks[next], (u32)next);

@@ -2,7 +2,7 @@
 #pragma once
 #include "lanes.hpp"
 
-enum { RECORDS = 2, MAX_WARPS = 32, BLOCK_BARRIERS = 16, MOST_EXITS = 256 };
+enum { RECORDS = 2, MAX_WARPS = 32, BLOCK_BARRIERS = 16, MAX_EXITS = 256 };
 static const u32 GLOBAL_HIGH = 0x7f00, SHARED_HIGH = 0x7e00, LOCAL_HIGH = 0x7e80;
 static const u64 GLOBAL_BASE = (u64)GLOBAL_HIGH << 32;
 
@@ -86,7 +86,7 @@ struct Block {
   u32 place[3];
   u8* shared;
   u32 shared_bytes, shared_start;
-  i32 exits[MOST_EXITS], exit_count;
+  i32 exits[MAX_EXITS], exit_count;
   BlockBarrier barriers[BLOCK_BARRIERS];
   u32* registers;
   u32* locals;
