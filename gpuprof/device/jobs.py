@@ -220,7 +220,9 @@ def _call_to_json(call: Call) -> dict[str, Any]:
 def _call_from_json(data: Mapping[str, Any]) -> Call:
     fields = {key: value for key, value in data.items() if key != "kind"}
     fields.update({key: Path(fields[key]) for key in _PATHS if key in fields})
-    fields.update({key: tuple(fields[key]) for key in ("grid", "block", "offsets", "cluster") if fields.get(key)})
+    fields.update(
+        {key: tuple(fields[key]) for key in ("grid", "block", "offsets", "cluster") if fields.get(key) is not None}
+    )
     if "symbols" in fields:
         fields["symbols"] = tuple((symbol, buffer) for symbol, buffer in fields["symbols"])
     if "arguments" in fields:

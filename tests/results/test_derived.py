@@ -146,6 +146,7 @@ def test_nothing_known_is_nothing_derived() -> None:
     assert derived_values(counted({m.INSTRUCTIONS: 0, m.THREAD_INSTRUCTIONS: 0})) == {
         "warp_instructions": 0,
         "thread_instructions": 0,
+        "sm_cycles": 0,
     }
 
 
