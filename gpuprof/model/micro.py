@@ -47,12 +47,15 @@ def constants_of(micro: Micro, known_l1: float, known_shared: float) -> dict[str
     per_step = {name: micro.span(name) / steps for name, steps in _STEPS.items()}
     per_step["chase_pages"] = micro.span("chase_pages") / _PAGE_STEPS
     beside, near = per_step["chase_l1"] - known_l1, per_step["chase_shared"] - known_shared
+    few, many = (micro.span(f"barrier/BLOCK={32 * warps}", warps) / (4 * _TURNS) for warps in (8, 16))
+    per_warp = (many - few) / 8
     found = {
         "l2_latency": per_step["chase_l2"] - beside,
         "dram_latency": per_step["chase_dram"] - beside,
         "tlb_latency": per_step["chase_pages"] - per_step["chase_dram"],
         "constant_latency": per_step["chase_constant"] - near,
-        "barrier_latency": micro.span("barrier/BLOCK=256", 8) / (4 * _TURNS),
+        "barrier_latency": few - 8 * per_warp,
+        "barrier_interval": per_warp,
         "transcendental_latency": _latency(micro, "MUFU"),
         "double_latency": _latency(micro, "DFMA"),
         "matrix_latency": _latency(micro, "HMMA.16816"),

@@ -28,7 +28,8 @@ def machine() -> Micro:
         "chase_l2": pairs(2048 * (250 + beside)),
         "chase_dram": pairs(2048 * (600 + beside)),
         "chase_pages": pairs(120 * (600 + 500 + beside)),
-        "barrier/BLOCK=256": pairs(256 * 25),
+        "barrier/BLOCK=256": pairs(256 * (9 + 8 * 2)),
+        "barrier/BLOCK=512": pairs(256 * (9 + 16 * 2)),
         "cold_code": pairs(512 * 50),
     }
     times = {
@@ -53,7 +54,8 @@ def machine() -> Micro:
         ("dram_latency", 600),
         ("tlb_latency", 500),
         ("constant_latency", 40),
-        ("barrier_latency", 25),
+        ("barrier_latency", 9),
+        ("barrier_interval", 2),
         ("transcendental_latency", 20),
         ("interval.fma", 4),
         ("interval.alu", 2),
