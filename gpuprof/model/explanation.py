@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Prediction:
-    """A modelled time in microseconds; nine in ten recorded kernels of its kind lie between low and high."""
+    """A modelled time in microseconds; low and high are an assumed interval (docs/model.md)."""
 
     us: float
     low_us: float

@@ -246,7 +246,7 @@ class Result:
     ncu: Counters | None = None  #: when both devices counted
     verification: Verification | None = None  #: outputs against the reference
     #: estimates: ``percent_of_peak_flops``, ``percent_of_peak_bandwidth``; of ``run --predict`` also ``time_us`` with
-    #: ``time_low_us`` and ``time_high_us`` (nine in ten kernels of its kind), and its ``speedup``, ``gflops``, ``gbps``
+    #: ``time_low_us`` and ``time_high_us`` (an assumed interval), and its ``speedup``, ``gflops``, ``gbps``
     modelled: Mapping[str, Number] = field(default_factory=dict)
     values: Mapping[str, Number] = field(default_factory=dict)  #: the YAML's own, by name
     work_flop: float | None = None  #: floating-point operations of one timed pass, by the YAML's ``work``

@@ -67,7 +67,7 @@ MODELLED_TIME = Measure(
     units.microseconds,
     "µs, modelled",
     _modelled_interval,
-    "where nine in ten kernels of its kind were",
+    "an assumed interval",
 )
 CYCLES = Measure(
     "SM cycles at least, summed over SMs (counted, no time)", _least_cycles, units.short_count, "SM cycles"
