@@ -25,31 +25,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class RunFlags:
-    """The flags of ``gpuprof run`` that are no field of RunOptions or TimingOptions by themselves."""
+class ExecutionFlags:
+    """The flags of ``run`` and of ``tune`` that are no field of RunOptions or TimingOptions by themselves."""
 
     overrides: tuple[str, ...]
-    variants: tuple[str, ...]
     arch: str | None
     device: str | None
     warm: bool
     max_noise: float
     no_lock: bool
-    no_overlap: bool
-    check: bool
     json_file: str | None
     csv_file: str | None
     markdown_file: str | None
     html_file: str | None
-    sort: str | None
-    columns: str | None
-    sass: bool
-    steps: bool
     no_history: bool
     history: str | None
     emulate_budget: str | None
     engine: str | None
-    predict: str | None
 
     @property
     def targets(self) -> dict[str, str | None]:
@@ -59,6 +51,20 @@ class RunFlags:
     @property
     def writes_stdout(self) -> bool:
         return "-" in self.targets.values()
+
+
+@dataclass(frozen=True)
+class RunFlags(ExecutionFlags):
+    """And those of ``run`` alone."""
+
+    variants: tuple[str, ...]
+    no_overlap: bool
+    check: bool
+    sort: str | None
+    columns: str | None
+    sass: bool
+    steps: bool
+    predict: str | None
 
 
 _FILE = click.Path(dir_okay=False, allow_dash=True)
@@ -74,6 +80,24 @@ def choose_driver_package(context: click.Context, parameter: click.Parameter, na
         os.environ[ENVIRONMENT_VARIABLE] = name
 
 
+#: What ``tune`` takes as well.
+driver_option = click.option(
+    "--driver",
+    type=click.Choice(("pycuda", "cuda")),
+    expose_value=False,
+    callback=choose_driver_package,
+    help="The package that calls the GPU's driver.  [default: pycuda where it is installed]",
+)
+emulate_budget_option = click.option(
+    "--emulate-budget",
+    metavar="N",
+    help="Thread instructions per emulated launch, or 'all'  [default: 1e8; compiled 1e10]",
+)
+engine_option = click.option(
+    "--engine", type=click.Choice(ENGINES), help="What executes on the emulator  [default: auto]"
+)
+
+
 @click.command("run", cls=GroupedCommand, context_settings={"show_default": True})
 @click.argument("config")
 @heading("What to run")
@@ -83,13 +107,7 @@ def choose_driver_package(context: click.Context, parameter: click.Parameter, na
 @click.option("--variant", "variants", multiple=True, metavar="LABEL", help="Only these: label, family or pattern.")
 @click.option("--arch", metavar="ARCH", help="sm_89, 8.9, 89, native ...  [default: the GPU's, else sm_89]")
 @click.option("--device", metavar="DEVICE", help="emulated, none, gpu, gpu:0,gpu:1  [default: a GPU if there is one]")
-@click.option(
-    "--driver",
-    type=click.Choice(("pycuda", "cuda")),
-    expose_value=False,
-    callback=choose_driver_package,
-    help="The package that calls the GPU's driver.  [default: pycuda where it is installed]",
-)
+@driver_option
 @field_options(RunOptions, title="What to run")
 @heading("Timing")
 @click.option("--warm", is_flag=True, help="Time back to back instead of with a flushed L2 (cold).")
@@ -124,12 +142,8 @@ def choose_driver_package(context: click.Context, parameter: click.Parameter, na
 @heading("Build")
 @field_options(RunOptions, title="Build")
 @heading("Emulator")
-@click.option(
-    "--emulate-budget",
-    metavar="N",
-    help="Thread instructions per emulated launch, or 'all'  [default: 1e8; compiled 1e10]",
-)
-@click.option("--engine", type=click.Choice(ENGINES), help="What executes on the emulator  [default: auto]")
+@emulate_budget_option
+@engine_option
 @field_options(RunOptions, title="Emulator")
 def command(config: str, **flags: Any) -> None:
     """Build every variant of CONFIG, check it, time it, and print one table.
@@ -199,6 +213,20 @@ def _run(
 
 
 def _options(flags: RunFlags, settings: Mapping[type, Mapping[str, Any]], *, ncu: bool) -> RunOptions:
+    arch, device = (flags.arch, flags.device) if flags.predict is None else _for_prediction(flags)
+    return replace(
+        execution_options(flags, settings, arch, device),
+        overlap=not flags.no_overlap,
+        variants=flags.variants,
+        predict=flags.predict,
+        ncu=ncu,
+    )
+
+
+def execution_options(
+    flags: ExecutionFlags, settings: Mapping[type, Mapping[str, Any]], arch: str | None, device: str | None
+) -> RunOptions:
+    """What the common flags ask for; ``settings`` are the fields that are options by themselves."""
     import sys
 
     from gpuprof.arch.spelling import parse_arch
@@ -211,22 +239,15 @@ def _options(flags: RunFlags, settings: Mapping[type, Mapping[str, Any]], *, ncu
         **settings[TimingOptions],
     )
     json_file = flags.json_file
-    arch, devices = flags.arch, flags.device
-    if flags.predict is not None:
-        arch, devices = _for_prediction(flags)
     return RunOptions(
         arch=parse_arch(arch) if arch else None,
-        devices=parse_devices(devices) if devices else (),
+        devices=parse_devices(device) if device else (),
         timing=timing,
-        overlap=not flags.no_overlap,
         lock=not flags.no_lock,
-        variants=flags.variants,
         json=Path(json_file) if json_file not in (None, "-") else None,
         emulate_budget=parse_budget(flags.emulate_budget),
         compiled_budget=COMPILED_BUDGET if flags.emulate_budget is None else parse_budget(flags.emulate_budget),
         engine=flags.engine,
-        predict=flags.predict,
-        ncu=ncu,
         command=("gpuprof", *sys.argv[1:]),
         **settings[RunOptions],
     )

@@ -3,50 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from gpuprof.cli.option_groups import GroupedCommand, field_options, field_values, heading, read_flags
-from gpuprof.cli.run import choose_driver_package
-from gpuprof.emulator.options import ENGINES
+from gpuprof.cli.run import (
+    ExecutionFlags,
+    driver_option,
+    emulate_budget_option,
+    engine_option,
+    execution_options,
+)
 from gpuprof.profile.options import RunOptions, TimingOptions
 from gpuprof.search.strategy import STRATEGIES
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gpuprof.results.model import Run
 
 
 @dataclass(frozen=True)
-class TuneFlags:
+class TuneFlags(ExecutionFlags):
     """The flags of ``gpuprof tune`` that are no field of RunOptions or TimingOptions by themselves."""
 
-    overrides: tuple[str, ...]
     families: tuple[str, ...]
-    arch: str | None
-    device: str | None
     strategy: str | None
     trials: int | None
     minutes: float | None
     objective: str | None
     seed: int | None
-    warm: bool
-    max_noise: float
-    no_lock: bool
-    json_file: str | None
-    csv_file: str | None
-    markdown_file: str | None
-    html_file: str | None
-    no_history: bool
-    history: str | None
-    emulate_budget: str | None
-    engine: str | None
-
-    @property
-    def targets(self) -> dict[str, str | None]:
-        """Kind of export -> where it goes."""
-        return {"json": self.json_file, "csv": self.csv_file, "markdown": self.markdown_file, "html": self.html_file}
 
 
 _FILE = click.Path(dir_okay=False, allow_dash=True)
@@ -72,13 +59,7 @@ _KINDS = "\n\n".join(f"{name}: {kind.meaning}" for name, kind in STRATEGIES.item
 @click.option("--variant", "families", multiple=True, metavar="FAMILY", help="Search only these variants of the YAML.")
 @click.option("--arch", metavar="ARCH", help="sm_89, 8.9, 89, native ...  [default: the GPU's, else sm_89]")
 @click.option("--device", metavar="DEVICE", help="emulated, gpu, gpu:0,gpu:1  [default: a GPU if there is one]")
-@click.option(
-    "--driver",
-    type=click.Choice(("pycuda", "cuda")),
-    expose_value=False,
-    callback=choose_driver_package,
-    help="The package that calls the GPU's driver.  [default: pycuda where it is installed]",
-)
+@driver_option
 @field_options(RunOptions, title="What to run")
 @heading("Timing")
 @click.option("--warm", is_flag=True, help="Time back to back instead of with a flushed L2 (cold).")
@@ -98,12 +79,8 @@ _KINDS = "\n\n".join(f"{name}: {kind.meaning}" for name, kind in STRATEGIES.item
 @heading("Build")
 @field_options(RunOptions, title="Build")
 @heading("Emulator")
-@click.option(
-    "--emulate-budget",
-    metavar="N",
-    help="Thread instructions per emulated launch, or 'all'  [default: 1e8; compiled 1e10]",
-)
-@click.option("--engine", type=click.Choice(ENGINES), help="What executes on the emulator  [default: auto]")
+@emulate_budget_option
+@engine_option
 @field_options(RunOptions, title="Emulator")
 def command(config: str, **flags: Any) -> None:
     """Search the parameters of CONFIG for the best variant, within a budget of trials or minutes.
@@ -145,33 +122,13 @@ def _tune(config: str, flags: TuneFlags, options: RunOptions, worker: Any) -> tu
         return tune(tunable, options, wanted, observer, worker), list(observer.messages)
 
 
-def _options(flags: TuneFlags, settings: dict[type, dict[str, Any]]) -> RunOptions:
-    import sys
-
-    from gpuprof.arch.spelling import parse_arch
-    from gpuprof.cli.run import parse_budget
-    from gpuprof.device.choice import parse_devices
+def _options(flags: TuneFlags, settings: Mapping[type, Mapping[str, Any]]) -> RunOptions:
     from gpuprof.errors import UsageError
-    from gpuprof.profile.options import COMPILED_BUDGET
 
-    devices = parse_devices(flags.device) if flags.device else ()
-    if devices == ("none",):
+    options = execution_options(flags, settings, flags.arch, flags.device)
+    if options.devices == ("none",):
         raise UsageError("--device none: a search needs a device that executes: gpu or emulated")
-    json_file = flags.json_file
-    return RunOptions(
-        arch=parse_arch(flags.arch) if flags.arch else None,
-        devices=devices,
-        timing=TimingOptions(
-            protocol="warm" if flags.warm else "cold", max_noise=flags.max_noise / 100, **settings[TimingOptions]
-        ),
-        lock=not flags.no_lock,
-        json=Path(json_file) if json_file not in (None, "-") else None,
-        emulate_budget=parse_budget(flags.emulate_budget),
-        compiled_budget=COMPILED_BUDGET if flags.emulate_budget is None else parse_budget(flags.emulate_budget),
-        engine=flags.engine,
-        command=("gpuprof", *sys.argv[1:]),
-        **settings[RunOptions],
-    )
+    return options
 
 
 def _print(run: Run, flags: TuneFlags, said: list[str]) -> None:

@@ -32,6 +32,15 @@ _MATRIX_ROWS = 8
 MATRIX_ROW_BYTES = 16
 
 
+def swizzled(addresses: Int64, row_bytes: int) -> Int64:
+    """Shared addresses of tensor copies and warpgroup products: bits 4 to 6 take bits 7 to 9, as far as a row goes.
+
+    ``row_bytes``: 32, 64 or 128; 16 and less is not swizzled.
+    """
+    bits = max(0, row_bytes // 16 - 1)
+    return addresses ^ (addresses >> 7 & bits) << 4
+
+
 def global_sectors(addresses: Int64, mask: Bool) -> int:
     """Distinct sectors of the enabled lanes per warp, summed over warps."""
     return count_distinct(addresses >> SECTOR_SHIFT, mask)

@@ -542,5 +542,8 @@ STEPS: dict[str, Callable[[Decoded, Site], Step]] = {
     "PREEXIT": nothing,
     "ACQBULK": nothing,
     "WARPGROUP": nothing,
+    "UTMACCTL": nothing,
+    "UTMAPF": nothing,
+    "UTMACMDFLUSH": nothing,
     "USETMAXREG": set_register_limit,
 }

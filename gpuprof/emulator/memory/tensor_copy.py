@@ -22,6 +22,7 @@ from gpuprof.emulator.state.faults import memory_fault
 from gpuprof.emulator.state.operands import bind_alone
 from gpuprof.emulator.state.special_values import PARAMETER_WINDOW_HIGH
 from gpuprof.isa.constant_bank import bank_layout
+from gpuprof.isa.memory_access import swizzled
 from gpuprof.isa.tensor_map import ELEMENT_TYPES, GRANULE, MAP_BYTES, MAX_RANK, TensorMap
 from gpuprof.sass.model import Operand, OperandKind
 
@@ -110,11 +111,6 @@ def store(decoded: Decoded, index: int) -> Step:
     return execute
 
 
-def nothing(decoded: Decoded, index: int) -> Step:
-    """UTMACCTL, UTMAPF, UTMACMDFLUSH: caches and order of copies, which are made at once."""
-    return lambda lanes: None
-
-
 class _Copies:
     """What an instruction's copies are told, and where they reach."""
 
@@ -198,6 +194,5 @@ class _Copies:
         if start % _SHARED_ALIGNMENT or start < lanes.shared.start or start + lines * pitch > lanes.shared.limit:
             where = f"{lines * pitch} bytes at shared address {{address}}: outside, or not aligned to 128"
             raise self._fault(lanes, chosen, start, where)
-        bits = {0: 0, 32: 1, 64: 3, 128: 7}[map.swizzle]
-        places = places ^ (places >> 7 & bits) << 4
-        return lanes.shared.rows(1)[row], places[:, None] + np.arange(map.item_bytes)
+        spread = swizzled(places, map.swizzle)[:, None] + np.arange(map.item_bytes)
+        return lanes.shared.rows(1)[row], spread

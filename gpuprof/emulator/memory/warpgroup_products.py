@@ -34,6 +34,7 @@ from gpuprof.emulator.semantics.tensor import (
 )
 from gpuprof.emulator.state.faults import first_lane, lane_location, memory_fault
 from gpuprof.errors import EmulationError
+from gpuprof.isa.memory_access import swizzled
 from gpuprof.sass.model import Operand, OperandKind
 
 if TYPE_CHECKING:
@@ -45,8 +46,8 @@ if TYPE_CHECKING:
 
 ROWS, WARP_ROWS, WARPS, GROUP_COLUMNS = 64, 16, 4, 8
 WAVEFRONT_BYTES = 128
-#: Swizzle field of a descriptor -> bytes of an atom's row, address bits that are exclusive-or-ed.
-_SWIZZLES = {0: (16, 0), 1: (128, 7), 2: (64, 3), 3: (32, 1)}
+#: Swizzle field of a descriptor -> bytes of an atom's row; 16: not swizzled.
+_ROW_BYTES = {0: 16, 1: 128, 2: 64, 3: 32}
 _SHAPE = re.compile(r"64x(\d+)x(\d+)")
 _OPTIONS = frozenset(("tnspA", "tnspB", "negA", "negB"))
 
@@ -226,7 +227,7 @@ def _places(
     stride = (high & 0x3FFF) << 4
     result = np.empty((*low.shape, rows, depth), np.int64)
     for mode in np.unique(high >> 30 & 3).tolist():
-        line, bits = _SWIZZLES[mode]
+        line = _ROW_BYTES[mode]
         chosen = (high >> 30 & 3) == mode
         row = (first[chosen][:, None] + np.arange(rows))[..., None]
         k = np.arange(depth)
@@ -241,7 +242,7 @@ def _places(
             held = line // width
             place = row // held * far + k // 8 * near + k % 8 * line + row % held * width
         place = place + start[chosen][:, None, None]
-        result[chosen] = place ^ (place >> 7 & bits) << 4
+        result[chosen] = swizzled(place, line)
     return result
 
 
