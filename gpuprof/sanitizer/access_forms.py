@@ -90,7 +90,8 @@ class AccessForm:
         """By space: byte addresses (global ones as offsets into the arena), and which lanes."""
         addresses, mask = self.address(lanes), lanes.mask
         if self.once:
-            mask = np.logical_and(mask, lanes.live)
+            mask = np.logical_and(mask, lanes.launch.present)
+            mask = np.broadcast_to(mask, (*mask.shape[:2], 32))
             mask = np.logical_and(mask, np.arange(32) == mask.argmax(axis=2)[:, :, None])
         if self.length is not None:
             return self._pieces(lanes, addresses, mask)
@@ -202,7 +203,7 @@ def _bulk_copy(decoded: Decoded, index: int) -> tuple[AccessForm, ...]:
     target, amount = registers[0], decoded.operands[-1]
 
     def address(lanes: LaneState) -> Array:
-        return np.broadcast_to(lanes.u32_next(target, 0), (*lanes.mask.shape[:2], 1)).astype(np.int64)
+        return lanes.u32_next(target, 0).astype(np.int64)
 
     def length(lanes: LaneState) -> Array:
         return lanes.u32(amount).astype(np.int64) * BULK_BYTES

@@ -18,6 +18,8 @@ from tests.sanitizer.launching import KERNELS, build_file, i32
 
 ELEMENTS = 4096
 FILES = ("shared_races.cu", "warp_races.cu", "global_races.cu", "unset.cu", "barriers.cu", "bounds.cu", "copies.cu")
+#: right kernels in the manner of public code
+RIGHT_FILES = ("right_blocks.cu", "right_copies.cu", "right_sums.cu", "right_tiles.cu", "right_warps.cu")
 #: what a case says is planted -> the kinds of findings that name it
 KINDS = {
     "race_warps": {"race between warps"},
@@ -56,9 +58,9 @@ _HEAD = re.compile(r"^// CASE (\w+) (\w+)((?: \w+(?:=-?\d+)?)*)$")
 
 
 @functools.cache
-def cases() -> tuple[Case, ...]:
+def cases(files: tuple[str, ...] = FILES) -> tuple[Case, ...]:
     """All cases, in the order of the files."""
-    return tuple(case for file in FILES for case in _read(KERNELS / file))
+    return tuple(case for file in files for case in _read(KERNELS / file))
 
 
 def _read(path: Path) -> list[Case]:
@@ -79,7 +81,7 @@ def _read(path: Path) -> list[Case]:
 
 def kernels_of(file: str) -> tuple[str, ...]:
     """The kernels of one file."""
-    return tuple(case.kernel for case in cases() if case.file == file)
+    return tuple(case.kernel for case in cases((file,)))
 
 
 def build(case: Case, arch: str) -> Build:
